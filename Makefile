@@ -1,0 +1,48 @@
+# Everything that is done with Windlass, on a fresh Debian 12 as root.
+SHELL := /bin/bash
+CARGO ?= cargo
+export CARGO_TERM_COLOR ?= auto
+
+.PHONY: help demo test setup build lint check soak bench fuzz clean
+
+help:
+	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about 5 min)'
+	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
+	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
+	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (about an hour)'
+	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
+
+# What Debian must have installed; skipped where it all is.
+DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
+         nginx-light iproute2 ethtool iputils-ping procps valgrind
+
+setup:
+	@missing=$$(for p in $(DEBIAN); do \
+	    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
+	missing=$$(echo $$missing | sed 's/nginx-light//'); command -v nginx >/dev/null || missing="$$missing nginx-light"; \
+	if [ -n "$${missing// /}" ]; then \
+	    echo "installing: $$missing"; \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \
+	fi
+	@command -v $(CARGO) >/dev/null || { \
+	    echo 'installing: rustup'; \
+	    apt-get install -y -qq rustup >/dev/null 2>&1 || { echo 'No cargo: install Rust 1.95 (rustup), then again.'; exit 1; }; }
+
+build: setup
+	$(CARGO) build --release --locked -p windlass-cli
+
+demo: build
+	"$${CARGO_TARGET_DIR:-target}"/release/windlass demo $(DEMO)
+
+lint: setup
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+
+test: lint
+	$(CARGO) test --workspace --locked
+
+soak: build
+	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse -- --nocapture
+
+bench: build
+	$(CARGO) bench --locked -p windlass-wire -p windlass-cc -p windlass-engine

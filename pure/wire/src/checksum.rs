@@ -1,0 +1,198 @@
+//! The Internet checksum (RFC 1071), its incremental form (RFC 1624), and partial sums as Linux
+//! leaves them for the transmitter to complete.
+
+use crate::network::{self, Network};
+use crate::{Addr, ChecksumState, Segment};
+
+/// Protocol number of TCP.
+pub(crate) const TCP: u8 = 6;
+/// Protocol number of UDP.
+pub(crate) const UDP: u8 = 17;
+/// Offset of the checksum field in a TCP header, bytes.
+pub(crate) const TCP_CHECKSUM: usize = 16;
+/// Offset of the checksum field in a UDP header, bytes.
+const UDP_CHECKSUM: usize = 6;
+
+/// Ones' complement addition down to 16 bits. Zero only if `sum` is zero.
+#[inline]
+pub(crate) fn fold(sum: u64) -> u16 {
+    let sum = (sum & 0xffff_ffff) + (sum >> 32);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    let sum = (sum & 0xffff) + (sum >> 16);
+    ((sum & 0xffff) + (sum >> 16)) as u16
+}
+
+/// Ones' complement sum of big-endian 16-bit words, folded; an odd last byte is the high half of a
+/// word. Words are added in native order and swapped once at the end (RFC 1071 §2(B)).
+#[inline]
+pub(crate) fn sum(data: &[u8]) -> u16 {
+    let (blocks, rest) = data.as_chunks::<64>();
+    let mut total = if blocks.is_empty() {
+        0
+    } else {
+        sum_blocks(blocks)
+    };
+    let (words, tail) = rest.as_chunks::<4>();
+    for word in words {
+        total += u64::from(u32::from_ne_bytes(*word));
+    }
+    let mut last = [0; 4];
+    last[..tail.len()].copy_from_slice(tail);
+    total += u64::from(u32::from_ne_bytes(last));
+    u16::from_be(fold(total))
+}
+
+/// Independent 64-bit lanes, which the compiler turns into vectors. No lane can overflow before
+/// 2^32 blocks.
+fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
+    let mut lanes = [0u64; 16];
+    for block in blocks {
+        let (words, _) = block.as_chunks::<4>();
+        for (lane, word) in lanes.iter_mut().zip(words) {
+            *lane += u64::from(u32::from_ne_bytes(*word));
+        }
+    }
+    // Folded first, so that the total cannot overflow either.
+    lanes.iter().map(|&lane| u64::from(fold(lane))).sum()
+}
+
+/// RFC 1624 equation 3: the checksum after 16-bit sum `old` under it has become `new`.
+#[inline]
+pub(crate) fn adjust(checksum: u16, old: u16, new: u16) -> u16 {
+    !fold(u64::from(!checksum) + u64::from(!old) + u64::from(new))
+}
+
+/// Sum of the pseudo-header, unfolded (RFC 9293 §3.1, RFC 8200 §8.1). The prefix of an IPv4-mapped
+/// address is one word of 0xffff, which is zero in ones' complement: one form does for both.
+#[inline]
+pub(crate) fn pseudo_header(src: Addr, dst: Addr, protocol: u8, len: u32) -> u64 {
+    let words = |a: u128| {
+        u64::from((a >> 96) as u32)
+            + u64::from((a >> 64) as u32)
+            + u64::from((a >> 32) as u32)
+            + u64::from(a as u32)
+    };
+    words(src.0) + words(dst.0) + u64::from(protocol) + u64::from(len)
+}
+
+/// Full check of the TCP checksum of a frame of one part. A partial sum counts as valid; false also
+/// if `frame` does not hold the whole segment.
+pub fn verify_tcp(frame: &[u8], seg: &Segment) -> bool {
+    if seg.checksum == ChecksumState::Partial {
+        return true;
+    }
+    let start = usize::from(seg.at.tcp);
+    let end = usize::from(seg.at.payload) + seg.payload_len as usize;
+    match frame.get(start..end) {
+        Some(tcp) => {
+            let pseudo = pseudo_header(seg.key.src, seg.key.dst, TCP, tcp.len() as u32);
+            fold(pseudo + u64::from(sum(tcp))) == 0xffff
+        }
+        None => false,
+    }
+}
+
+/// Completes a partial checksum in software: sums from byte `start` to the end of the frame and
+/// stores the complement at `start + offset`. A frame that does not have these bytes is left alone.
+///
+/// As in Linux `skb_checksum_help`, padding behind the IP packet is summed too, so it has to be
+/// zero or cut off, and a result of 0 is stored as 0xffff, which means the same to TCP and is the
+/// only form UDP has.
+pub fn complete_checksum(frame: &mut [u8], start: usize, offset: usize) {
+    let Some(covered) = frame.get_mut(start..) else {
+        return;
+    };
+    let checksum = match !sum(covered) {
+        0 => 0xffff,
+        other => other,
+    };
+    if let Some(field) = covered.get_mut(offset..).and_then(|f| f.first_chunk_mut()) {
+        *field = checksum.to_be_bytes();
+    }
+}
+
+/// `(csum_start, csum_offset)` in Linux terms if the frame is an unfragmented TCP or UDP packet over
+/// IPv4 or IPv6 whose checksum field holds only the pseudo-header's sum. Options are not looked at.
+/// `head` and `frame_len` are as for [`crate::parse`].
+pub fn partial_checksum(head: &[u8], frame_len: u32) -> Option<(u16, u16)> {
+    let net = network::network(head, frame_len).ok()?;
+    let transport = head.get(net.transport..)?;
+    let offset = match net.protocol {
+        TCP if net.transport_len >= 20 => TCP_CHECKSUM,
+        // A length of its own that is not the IP header's would be summed differently.
+        UDP if u32::from(word(transport, 4)?) == net.transport_len => UDP_CHECKSUM,
+        _ => return None,
+    };
+    let field = word(transport, offset)?;
+    is_partial(head, &net, field).then_some((net.transport as u16, offset as u16))
+}
+
+/// Whether `field`, the checksum of a packet, is a partial sum. A field that equals it and yet is
+/// right for the whole packet is full; if `head` does not hold the whole, partial is far likelier.
+#[inline(always)]
+pub(crate) fn is_partial(head: &[u8], net: &Network, field: u16) -> bool {
+    let pseudo = pseudo_header(net.src, net.dst, net.protocol, net.transport_len);
+    // By value: a reference to `net` would keep all of it in memory on the common path.
+    field == fold(pseudo) && !verifies(head, net.transport, net.transport_len, pseudo)
+}
+
+#[cold]
+fn verifies(head: &[u8], start: usize, len: u32, pseudo: u64) -> bool {
+    head.get(start..start + len as usize)
+        .is_some_and(|all| fold(pseudo + u64::from(sum(all))) == 0xffff)
+}
+
+/// The big-endian word at `at`.
+#[inline]
+pub(crate) fn word(data: &[u8], at: usize) -> Option<u16> {
+    data.get(at..)?
+        .first_chunk()
+        .map(|bytes| u16::from_be_bytes(*bytes))
+}
+
+impl Segment {
+    /// `(csum_start, csum_offset)` in Linux terms if the checksum is partial.
+    pub fn partial(&self) -> Option<(u16, u16)> {
+        (self.checksum == ChecksumState::Partial).then_some((self.at.tcp, TCP_CHECKSUM as u16))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rfc_1071_example() {
+        assert_eq!(
+            sum(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            0xddf2
+        );
+    }
+
+    #[test]
+    fn rfc_1624_example() {
+        // The case in which RFC 1141 gives 0xffff.
+        assert_eq!(adjust(0xdd2f, 0x5555, 0x3285), 0x0000);
+    }
+
+    #[test]
+    fn fast_sum_is_the_plain_sum() {
+        let data: Vec<u8> = (0..3000u32).map(|i| ((i * i) >> 3) as u8 | 0x80).collect();
+        for len in (0..400).chain([1460, 2999, 3000]) {
+            for start in [0, 1, 3].into_iter().filter(|&start| start <= len) {
+                let bytes = &data[start..len];
+                let word = |p: &[u8]| u64::from(p[0]) << 8 | u64::from(*p.get(1).unwrap_or(&0));
+                let plain: u64 = bytes.chunks(2).map(word).sum();
+                assert_eq!(sum(bytes), fold(plain), "{start}..{len}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_overflows() {
+        assert_eq!(sum(&vec![0xff; 1 << 20]), 0xffff);
+        assert_eq!(fold(u64::MAX), 0xffff);
+        assert_eq!(fold(0xffff_0001), 1);
+        assert_eq!(sum(&[0; 200]), 0);
+    }
+}
