@@ -1,0 +1,276 @@
+//! BBR v1: the algorithm of Linux `tcp_bbr.c` (6.12) and draft-cardwell-iccrg-bbr-00, in bytes and
+//! nanoseconds.
+//!
+//! Followed: the four modes, the order of work per ACK, the gain cycle with its random start, the
+//! bandwidth filter over 10 rounds and its rule for application-limited samples, the 10 s filter
+//! of the minimum RTT, packet conservation, ACK aggregation, the token-bucket policer estimator
+//! and the pacing margin of 1 %.
+//! Different: the window keeps its floor of 4 segments in recovery too; "in flight at the
+//! earliest departure time" is what is in flight, since the caller's pacer holds the rest back;
+//! the window that recovery restores is bound by the model at once, not at the next ACK.
+
+use crate::rounds::Rounds;
+use crate::scale::{mul_div, rate_over};
+use crate::seeded::Seeded;
+use crate::window::{inherited_window, initial_window, mss};
+use crate::windowed_filter::WindowedMax;
+use crate::{
+    AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos, Path,
+    Phase, Signal,
+};
+
+mod aggregation;
+mod limits;
+mod model;
+mod policer;
+
+use aggregation::Aggregation;
+use policer::Policer;
+
+/// Gains are in thousandths.
+const UNIT: u64 = 1000;
+/// 2 / ln 2: the least gain that doubles the rate every round.
+const HIGH_GAIN: u64 = 2885;
+/// Its inverse, to drain in one round what it queued.
+const DRAIN_GAIN: u64 = 347;
+const CWND_GAIN: u64 = 2000;
+const CYCLE_GAINS: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// Smallest window, segments.
+const MIN_CWND_SEGMENTS: u64 = 4;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Recovery {
+    Open,
+    Fast,
+    Timeout,
+}
+
+/// BBR v1.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    mode: Mode,
+    recovery: Recovery,
+    cwnd: u64,
+    /// Window before recovery or PROBE_RTT.
+    prior_cwnd: u64,
+    pacing_rate: ByteRate,
+    has_seen_rtt: bool,
+    max_bw: WindowedMax,
+    rounds: Rounds,
+    full_bw: ByteRate,
+    full_bw_count: u32,
+    full_bw_reached: bool,
+    min_rtt: Nanos,
+    /// When `min_rtt` was measured; `None` before the first ACK.
+    min_rtt_stamp: Option<Nanos>,
+    /// End of PROBE_RTT, once the flight is small enough.
+    probe_rtt_done: Option<Nanos>,
+    probe_rtt_round_done: bool,
+    /// Samples of data sent below this count of delivered bytes are application-limited.
+    app_limited_until: u64,
+    cycle: usize,
+    cycle_stamp: Nanos,
+    packet_conservation: bool,
+    idle_restart: bool,
+    aggregation: Aggregation,
+    policer: Policer,
+    random: Seeded,
+}
+
+impl Bbr {
+    /// Bandwidth to act on: the policer's if there is one.
+    fn bw(&self) -> ByteRate {
+        self.policer.rate().unwrap_or(self.max_bw.get())
+    }
+
+    fn gains(&self) -> (u64, u64) {
+        match self.mode {
+            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
+            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
+            Mode::ProbeBw if self.policer.rate().is_some() => (UNIT, CWND_GAIN),
+            Mode::ProbeBw => (CYCLE_GAINS[self.cycle], CWND_GAIN),
+            Mode::ProbeRtt => (UNIT, UNIT),
+        }
+    }
+
+    /// Enters PROBE_BW anywhere in its cycle but in the phase that drains.
+    fn enter_probe_bw(&mut self, now: Nanos) {
+        self.mode = Mode::ProbeBw;
+        self.cycle = CYCLE_GAINS.len() - 1 - self.random.below(7) as usize;
+        self.advance_cycle(now);
+    }
+
+    fn advance_cycle(&mut self, now: Nanos) {
+        self.cycle = (self.cycle + 1) % CYCLE_GAINS.len();
+        self.cycle_stamp = now;
+    }
+
+    fn leave_probe_rtt(&mut self, now: Nanos) {
+        if self.full_bw_reached {
+            self.enter_probe_bw(now);
+        } else {
+            self.mode = Mode::Startup;
+        }
+    }
+
+    fn save_cwnd(&mut self) {
+        if self.recovery == Recovery::Open && self.mode != Mode::ProbeRtt {
+            self.prior_cwnd = self.cwnd;
+        } else {
+            self.prior_cwnd = self.prior_cwnd.max(self.cwnd);
+        }
+    }
+
+    fn end_recovery(&mut self, path: &Path) {
+        if self.recovery != Recovery::Open {
+            self.recovery = Recovery::Open;
+            self.packet_conservation = false;
+            self.restore_cwnd(path);
+        }
+    }
+
+    /// Times can't be known before the first event.
+    fn start_clock(&mut self, now: Nanos) {
+        if self.min_rtt_stamp.is_none() {
+            self.min_rtt_stamp = Some(now);
+            self.aggregation.restart(now);
+            self.cycle_stamp = now;
+        }
+    }
+}
+
+impl CongestionControl for Bbr {
+    fn new(path: &Path, seed: u64) -> Self {
+        let known = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
+        let cwnd = if known {
+            inherited_window(path).max(MIN_CWND_SEGMENTS * mss(path))
+        } else {
+            initial_window(path)
+        };
+        let srtt = if path.srtt == 0 {
+            MILLISECOND
+        } else {
+            path.srtt
+        };
+        let mut bbr = Bbr {
+            mode: Mode::Startup,
+            recovery: Recovery::Open,
+            cwnd,
+            prior_cwnd: 0,
+            pacing_rate: mul_div(rate_over(cwnd, srtt), HIGH_GAIN, UNIT).max(mss(path)),
+            has_seen_rtt: path.srtt != 0,
+            max_bw: WindowedMax::default(),
+            rounds: Rounds::default(),
+            full_bw: 0,
+            full_bw_count: 0,
+            full_bw_reached: known,
+            min_rtt: path.min_rtt,
+            min_rtt_stamp: None,
+            probe_rtt_done: None,
+            probe_rtt_round_done: false,
+            app_limited_until: 0,
+            cycle: 0,
+            cycle_stamp: 0,
+            packet_conservation: false,
+            idle_restart: false,
+            aggregation: Aggregation::default(),
+            policer: Policer::default(),
+            random: Seeded::new(seed),
+        };
+        bbr.rounds.restart(path.delivered);
+        if known {
+            bbr.max_bw.reset(0, path.max_bw);
+            bbr.enter_probe_bw(0);
+            bbr.set_pacing_rate(bbr.gains().0, path);
+        }
+        bbr
+    }
+
+    fn on_ack(&mut self, event: &AckEvent, path: &Path) {
+        self.start_clock(event.now);
+        self.update_bandwidth(event, path);
+        self.update_aggregation(event);
+        self.update_cycle(event, path);
+        self.check_full_bandwidth(event);
+        self.check_drain(event, path);
+        self.update_min_rtt(event, path);
+        self.set_pacing_rate(self.gains().0, path);
+        self.set_cwnd(event, path);
+    }
+
+    /// Loss opens a round of packet conservation; ECN marks mean nothing to BBR v1.
+    fn on_congestion(&mut self, event: &CongestionEvent, path: &Path) {
+        if event.signal == Signal::Ecn {
+            return;
+        }
+        self.save_cwnd();
+        self.recovery = Recovery::Fast;
+        self.packet_conservation = true;
+        self.rounds.restart(path.delivered);
+        let conserved = path.inflight.saturating_add(mss(path));
+        self.set_window(self.cwnd.min(conserved), path);
+    }
+
+    fn on_recovery_exit(&mut self, _now: Nanos, path: &Path) {
+        self.end_recovery(path);
+    }
+
+    fn on_rto(&mut self, now: Nanos, path: &Path) {
+        self.save_cwnd();
+        self.recovery = Recovery::Timeout;
+        self.packet_conservation = false;
+        self.full_bw = 0;
+        // A timeout counts as the end of a round with loss.
+        self.rounds.start = true;
+        self.sample_policer(now, true, false, path);
+        self.cwnd = path.inflight.saturating_add(mss(path)).min(self.cwnd);
+    }
+
+    fn on_spurious(&mut self, _now: Nanos, path: &Path) {
+        self.full_bw = 0;
+        self.full_bw_count = 0;
+        self.policer.reset();
+        self.end_recovery(path);
+    }
+
+    fn on_idle_restart(&mut self, now: Nanos, _idle: Nanos, path: &Path) {
+        self.start_clock(now);
+        self.idle_restart = true;
+        self.aggregation.restart(now);
+        match self.mode {
+            Mode::ProbeBw => self.set_pacing_rate(UNIT, path),
+            Mode::ProbeRtt => self.check_probe_rtt_done(now, path),
+            Mode::Startup | Mode::Drain => {}
+        }
+    }
+
+    fn control(&self) -> Control {
+        Control {
+            cwnd: self.cwnd,
+            ssthresh: u64::MAX,
+            pacing_rate: Some(self.pacing_rate),
+            phase: match self.mode {
+                Mode::Startup => Phase::Startup,
+                Mode::Drain => Phase::Drain,
+                Mode::ProbeBw => Phase::ProbeBw,
+                Mode::ProbeRtt => Phase::ProbeRtt,
+            },
+        }
+    }
+
+    fn uses_prr(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+#[path = "bbr/tests.rs"]
+mod tests;

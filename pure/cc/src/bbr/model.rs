@@ -1,0 +1,161 @@
+//! The model of the path, and the modes that follow from it.
+
+use super::policer::Verdict;
+use super::{Bbr, CYCLE_GAINS, MIN_CWND_SEGMENTS, Mode, UNIT};
+use crate::scale::mul_div;
+use crate::window::mss;
+use crate::{AckEvent, MILLISECOND, Nanos, Path, SECOND};
+
+/// Rounds over which the bandwidth is the maximum.
+const BW_FILTER_ROUNDS: u64 = 10;
+const MIN_RTT_FILTER: Nanos = 10 * SECOND;
+const PROBE_RTT_DURATION: Nanos = 200 * MILLISECOND;
+/// Growth that counts as growth, thousandths.
+const FULL_BW_GROWTH: u64 = 1250;
+const FULL_BW_ROUNDS: u32 = 3;
+
+impl Bbr {
+    pub(super) fn update_bandwidth(&mut self, event: &AckEvent, path: &Path) {
+        let Some(sample) = event.rate else {
+            self.rounds.on_no_sample();
+            return;
+        };
+        if self
+            .rounds
+            .on_sample(sample.prior_delivered, path.delivered)
+        {
+            self.packet_conservation = false;
+        }
+        let app_limited = sample.app_limited || sample.prior_delivered < self.app_limited_until;
+        self.sample_policer(event.now, event.lost > 0, app_limited, path);
+        // An application-limited sample is a lower bound: good only if it raises the maximum.
+        if !app_limited || sample.rate >= self.max_bw.get() {
+            self.max_bw
+                .update(BW_FILTER_ROUNDS, self.rounds.count, sample.rate);
+        }
+    }
+
+    pub(super) fn sample_policer(
+        &mut self,
+        now: Nanos,
+        lossy: bool,
+        app_limited: bool,
+        path: &Path,
+    ) {
+        let probing = self.mode == Mode::ProbeBw;
+        let verdict =
+            self.policer
+                .on_ack(now, path, self.rounds.start, lossy, app_limited, probing);
+        if verdict == Verdict::ProbeAgain {
+            self.enter_probe_bw(now);
+        }
+    }
+
+    pub(super) fn update_aggregation(&mut self, event: &AckEvent) {
+        if event.rate.is_some() && event.delivered > 0 {
+            let bw = self.bw();
+            self.aggregation
+                .on_ack(event.now, event.delivered, self.rounds.start, bw, self.cwnd);
+        }
+    }
+
+    pub(super) fn update_cycle(&mut self, event: &AckEvent, path: &Path) {
+        if self.mode != Mode::ProbeBw {
+            return;
+        }
+        let lasted = event.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
+        let gain = self.gains().0;
+        let over = match gain {
+            UNIT => lasted,
+            // Probing lasts until the gain has had its effect on the queue, or on the loss.
+            _ if gain > UNIT => {
+                let bw = self.max_bw.get();
+                lasted && (event.lost > 0 || event.inflight_before >= self.inflight(bw, gain, path))
+            }
+            _ => lasted || event.inflight_before <= self.inflight(self.max_bw.get(), UNIT, path),
+        };
+        if over {
+            self.advance_cycle(event.now);
+        }
+    }
+
+    pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent) {
+        let Some(sample) = event.rate else { return };
+        let app_limited = sample.app_limited || sample.prior_delivered < self.app_limited_until;
+        if self.full_bw_reached || !self.rounds.start || app_limited {
+            return;
+        }
+        if self.max_bw.get() >= mul_div(self.full_bw, FULL_BW_GROWTH, UNIT) {
+            self.full_bw = self.max_bw.get();
+            self.full_bw_count = 0;
+            return;
+        }
+        self.full_bw_count += 1;
+        self.full_bw_reached = self.full_bw_count >= FULL_BW_ROUNDS;
+    }
+
+    pub(super) fn check_drain(&mut self, event: &AckEvent, path: &Path) {
+        if self.mode == Mode::Startup && self.full_bw_reached {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain
+            && event.inflight <= self.inflight(self.max_bw.get(), UNIT, path)
+        {
+            self.enter_probe_bw(event.now);
+        }
+    }
+
+    pub(super) fn update_min_rtt(&mut self, event: &AckEvent, path: &Path) {
+        let now = event.now;
+        let stamp = self.min_rtt_stamp.unwrap_or(now);
+        let expired = now > stamp.saturating_add(MIN_RTT_FILTER);
+        if let Some(rtt) = event.rtt
+            && (rtt < self.min_rtt || expired)
+        {
+            self.min_rtt = rtt;
+            self.min_rtt_stamp = Some(now);
+        }
+        if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
+            self.save_cwnd();
+            self.mode = Mode::ProbeRtt;
+            self.probe_rtt_done = None;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.run_probe_rtt(event, path);
+        }
+        if event.delivered > 0 {
+            self.idle_restart = false;
+        }
+    }
+
+    fn run_probe_rtt(&mut self, event: &AckEvent, path: &Path) {
+        // The small window, not the path, bounds what is delivered now.
+        self.app_limited_until = path
+            .delivered
+            .saturating_add(event.inflight)
+            .saturating_add(1);
+        if self.probe_rtt_done.is_some() {
+            self.probe_rtt_round_done |= self.rounds.start;
+            if self.probe_rtt_round_done {
+                self.check_probe_rtt_done(event.now, path);
+            }
+        } else if event.inflight <= MIN_CWND_SEGMENTS * mss(path) {
+            self.probe_rtt_done = Some(event.now.saturating_add(PROBE_RTT_DURATION));
+            self.probe_rtt_round_done = false;
+            self.rounds.restart(path.delivered);
+        }
+    }
+
+    pub(super) fn check_probe_rtt_done(&mut self, now: Nanos, path: &Path) {
+        if self.probe_rtt_done.is_some_and(|done| now > done) {
+            self.min_rtt_stamp = Some(now);
+            self.leave_probe_rtt(now);
+            self.restore_cwnd(path);
+        }
+    }
+
+    /// In the phase of PROBE_BW that pushes.
+    pub(super) fn is_pushing(&self) -> bool {
+        self.mode == Mode::ProbeBw && CYCLE_GAINS[self.cycle] > UNIT
+    }
+}

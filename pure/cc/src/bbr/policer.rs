@@ -1,0 +1,114 @@
+//! Estimator of token-bucket policers (Linux `bbr_lt_bw_*`): two intervals in a row, each bounded
+//! by losses of a fifth or more, that delivered at the same rate, mean that something enforces it.
+
+use crate::scale::rate_over;
+use crate::{ByteRate, MILLISECOND, Nanos, Path};
+
+const MIN_INTERVAL_ROUNDS: u32 = 4;
+const MAX_INTERVAL_ROUNDS: u32 = 4 * MIN_INTERVAL_ROUNDS;
+/// Lost per delivered that makes an interval lossy, in 256ths (19.5 %).
+const LOSS_256THS: u128 = 50;
+/// Two rates are the same within an eighth,
+const RATE_SHIFT: u32 = 3;
+/// or within 4 kbit/s.
+const RATE_SLACK: ByteRate = 4000 / 8;
+/// Rounds for which the enforced rate is used before probing again.
+const USE_ROUNDS: u32 = 48;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Policer {
+    sampling: bool,
+    in_use: bool,
+    rate: ByteRate,
+    rounds: u32,
+    start: Nanos,
+    start_delivered: u64,
+    start_lost: u64,
+}
+
+/// What became of a sample.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Unchanged,
+    /// The enforced rate has been used long enough: probe for bandwidth again.
+    ProbeAgain,
+}
+
+impl Policer {
+    /// The enforced rate, while one is believed in.
+    pub(super) fn rate(&self) -> Option<ByteRate> {
+        self.in_use.then_some(self.rate)
+    }
+
+    pub(super) fn reset(&mut self) {
+        *self = Policer::default();
+    }
+
+    /// Takes in what one ACK says. `probing` says that the flow is in PROBE_BW.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Nanos,
+        path: &Path,
+        round_start: bool,
+        lossy: bool,
+        app_limited: bool,
+        probing: bool,
+    ) -> Verdict {
+        if self.in_use {
+            if probing && round_start {
+                self.rounds += 1;
+                if self.rounds >= USE_ROUNDS {
+                    self.reset();
+                    return Verdict::ProbeAgain;
+                }
+            }
+            return Verdict::Unchanged;
+        }
+        if !self.sampling {
+            if !lossy {
+                return Verdict::Unchanged;
+            }
+            // The bucket has just run empty: what is delivered from now on is what fills it.
+            self.sampling = true;
+            self.begin(now, path);
+        }
+        if app_limited {
+            self.reset();
+            return Verdict::Unchanged;
+        }
+        self.rounds += u32::from(round_start);
+        if self.rounds > MAX_INTERVAL_ROUNDS {
+            self.reset();
+        } else if self.rounds >= MIN_INTERVAL_ROUNDS && lossy {
+            self.end_interval(now, path);
+        }
+        Verdict::Unchanged
+    }
+
+    fn begin(&mut self, now: Nanos, path: &Path) {
+        self.start = now;
+        self.start_delivered = path.delivered;
+        self.start_lost = path.lost;
+        self.rounds = 0;
+    }
+
+    fn end_interval(&mut self, now: Nanos, path: &Path) {
+        let lost = path.lost.saturating_sub(self.start_lost);
+        let delivered = path.delivered.saturating_sub(self.start_delivered);
+        let span = now.saturating_sub(self.start);
+        let lossy = u128::from(lost) * 256 >= LOSS_256THS * u128::from(delivered);
+        if delivered == 0 || !lossy || span < MILLISECOND {
+            return;
+        }
+        let rate = rate_over(delivered, span);
+        let difference = rate.abs_diff(self.rate);
+        if self.rate > 0 && (difference <= self.rate >> RATE_SHIFT || difference <= RATE_SLACK) {
+            self.rate = self.rate.midpoint(rate);
+            self.in_use = true;
+            self.rounds = 0;
+        } else {
+            self.rate = rate;
+            self.begin(now, path);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+use super::*;
+use crate::{RateSample, SECOND};
+
+const MSS: u64 = 1000;
+const RTT: Nanos = 50 * MILLISECOND;
+
+/// One ACK per round trip that delivers at `rate`.
+fn round(bbr: &mut Bbr, path: &mut Path, now: Nanos, rate: ByteRate, app_limited: bool) {
+    let delivered = mul_div(rate, RTT, SECOND).max(MSS);
+    let prior_delivered = path.delivered;
+    path.delivered += delivered;
+    path.on_rtt(RTT);
+    let event = AckEvent {
+        now,
+        acked: delivered,
+        delivered,
+        inflight_before: delivered,
+        inflight: delivered,
+        rtt: Some(RTT),
+        rate: Some(RateSample {
+            delivered,
+            interval: RTT,
+            rate,
+            prior_delivered,
+            tx_in_flight: delivered,
+            lost: 0,
+            app_limited,
+        }),
+        ..AckEvent::default()
+    };
+    bbr.on_ack(&event, path);
+}
+
+fn started() -> (Bbr, Path) {
+    let path = Path::new(MSS as u32);
+    (Bbr::new(&path, 1), path)
+}
+
+/// Linux `bbr_init_pacing_rate_from_rtt`: high_gain * cwnd / 1 ms, then / srtt.
+#[test]
+fn initial_pacing_rate() {
+    let (mut bbr, mut path) = started();
+    assert_eq!(bbr.control().pacing_rate, Some(10_000 * 1000 * 2885 / 1000));
+    path.on_rtt(RTT);
+    bbr.set_pacing_rate(HIGH_GAIN, &path);
+    assert_eq!(bbr.control().pacing_rate, Some(200_000 * 2885 / 1000));
+}
+
+/// Linux `bbr_check_full_bw_reached`: three rounds without growth by a quarter.
+#[test]
+fn the_pipe_is_full_after_three_flat_rounds() {
+    let (mut bbr, mut path) = started();
+    let mut now = 0;
+    for rate in [1_000_000, 1_250_000, 1_562_500, 1_600_000, 1_600_000] {
+        now += RTT;
+        round(&mut bbr, &mut path, now, rate, false);
+        assert!(!bbr.full_bw_reached, "{rate}");
+    }
+    round(&mut bbr, &mut path, now + RTT, 1_600_000, false);
+    assert!(bbr.full_bw_reached);
+}
+
+/// Linux `bbr_update_bw`: a sample that the application limited counts only if it raises the
+/// maximum, and never towards a full pipe.
+#[test]
+fn application_limited_samples_only_raise_the_maximum() {
+    let (mut bbr, mut path) = started();
+    round(&mut bbr, &mut path, RTT, 1_000_000, false);
+    for n in 2..40 {
+        round(&mut bbr, &mut path, n * RTT, 300_000, true);
+    }
+    assert_eq!(bbr.max_bw.get(), 1_000_000);
+    assert_eq!(bbr.mode, Mode::Startup);
+    round(&mut bbr, &mut path, 40 * RTT, 1_100_000, true);
+    assert_eq!(bbr.max_bw.get(), 1_100_000);
+}
+
+/// Linux `bbr_reset_probe_bw_mode`: any phase of the cycle but the draining one.
+#[test]
+fn probe_bw_never_begins_by_draining() {
+    let mut seen = [false; 8];
+    for seed in 0..200 {
+        let mut bbr = Bbr::new(&Path::new(MSS as u32), seed);
+        bbr.enter_probe_bw(0);
+        seen[bbr.cycle] = true;
+    }
+    assert_eq!(seen, [true, false, true, true, true, true, true, true]);
+}
+
+/// Linux `bbr_set_cwnd_to_recover_or_restore`: recovery starts from what is in flight, and gives
+/// the old window back.
+#[test]
+fn recovery_conserves_packets_and_restores_the_window() {
+    let (mut bbr, mut path) = started();
+    for n in 1..8 {
+        round(&mut bbr, &mut path, n * RTT, 1_000_000 << n, false);
+    }
+    let before = bbr.cwnd;
+    path.inflight = before / 2;
+    let event = CongestionEvent {
+        now: 8 * RTT,
+        signal: Signal::Loss,
+        inflight_before: before,
+        lost: before / 2,
+    };
+    bbr.on_congestion(&event, &path);
+    assert_eq!(bbr.cwnd, before / 2 + MSS);
+    bbr.on_recovery_exit(9 * RTT, &path);
+    assert_eq!(bbr.cwnd, before);
+    let mark = CongestionEvent {
+        signal: Signal::Ecn,
+        ..event
+    };
+    bbr.on_congestion(&mark, &path);
+    assert_eq!(bbr.cwnd, before, "ECN means nothing to v1");
+}
+
+#[test]
+fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
+    let mut path = Path::new(MSS as u32);
+    path.on_rtt(RTT);
+    path.max_bw = 2_000_000;
+    path.inflight = 80_000;
+    let bbr = Bbr::new(&path, 3);
+    assert_eq!(bbr.control().phase, Phase::ProbeBw);
+    assert_eq!(bbr.cwnd, 100_000);
+    let rate = bbr.control().pacing_rate.unwrap();
+    assert!((1_900_000..2_500_000).contains(&rate), "{rate}");
+}
+
+/// Linux `bbr_lt_bw_sampling`: two intervals of four rounds and 20 % loss at the same rate.
+#[test]
+fn two_equal_lossy_intervals_show_a_policer() {
+    let mut policer = Policer::default();
+    let mut path = Path::new(MSS as u32);
+    for n in 1..=9u64 {
+        path.delivered += 50_000;
+        path.lost += 15_000;
+        policer.on_ack(n * RTT, &path, true, true, false, true);
+        assert_eq!(policer.rate().is_some(), n >= 8, "round {n}");
+    }
+    assert_eq!(policer.rate(), Some(1_000_000));
+    let mut verdicts = (10..100).map(|n| policer.on_ack(n * RTT, &path, true, false, false, true));
+    assert_eq!(
+        verdicts.position(|v| v == policer::Verdict::ProbeAgain),
+        Some(46)
+    );
+}
+
+/// Linux `bbr_update_ack_aggregation`: what comes beyond bandwidth times time, at most 100 ms'
+/// worth.
+#[test]
+fn aggregation_is_what_the_bandwidth_does_not_explain() {
+    let mut aggregation = Aggregation::default();
+    aggregation.restart(0);
+    let bw = 1_000_000;
+    aggregation.on_ack(10 * MILLISECOND, 30_000, true, bw, 1_000_000);
+    assert_eq!(aggregation.extra(bw), 30_000);
+    aggregation.on_ack(11 * MILLISECOND, 30_000, false, bw, 1_000_000);
+    assert_eq!(aggregation.extra(bw), 59_000);
+    aggregation.on_ack(11 * MILLISECOND, 300_000, false, bw, 1_000_000);
+    assert_eq!(aggregation.extra(bw), 100_000);
+}

@@ -1,0 +1,294 @@
+//! BBR v3: draft-ietf-ccwg-bbr (editor's copy of 2026-08-03), in bytes and nanoseconds.
+//!
+//! The draft's constants are used throughout; Linux's v3 branch differs in two (drain gain 0.35
+//! for 0.5, DOWN gain 0.91 for 0.90). There is no reaction to ECN, as in the draft.
+//! Different: losses come per ACK, not per packet, so all that one ACK marks lost counts as one
+//! burst sent with the newest delivered packet's flight; the pacing rate is never nothing.
+
+use crate::rounds::Rounds;
+use crate::scale::{mul_div, rate_over};
+use crate::seeded::Seeded;
+use crate::window::{inherited_window, initial_window, mss};
+use crate::windowed_filter::WindowedMax;
+use crate::{
+    AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos, Path,
+    Phase, RateSample, Signal,
+};
+
+mod limits;
+mod loss;
+mod model;
+mod probe_bw;
+mod probe_rtt;
+mod state;
+
+use state::{AckPhase, FullPipe, MinRtt, State, Undo};
+
+/// Gains and shares are in thousandths.
+const UNIT: u64 = 1000;
+/// 4 ln 2.
+const STARTUP_PACING_GAIN: u64 = 2770;
+const DRAIN_PACING_GAIN: u64 = 500;
+const DOWN_PACING_GAIN: u64 = 900;
+const UP_PACING_GAIN: u64 = 1250;
+const DEFAULT_CWND_GAIN: u64 = 2000;
+const UP_CWND_GAIN: u64 = 2250;
+const PROBE_RTT_CWND_GAIN: u64 = 500;
+/// Smallest window, segments (`MinPipeCwnd`).
+const MIN_PIPE_SEGMENTS: u64 = 4;
+/// A bound that is not set.
+const UNBOUNDED: u64 = u64::MAX;
+
+/// BBR v3.
+#[derive(Clone, Debug)]
+pub struct Bbr3 {
+    state: State,
+    started: bool,
+    cwnd: u64,
+    prior_cwnd: u64,
+    pacing_rate: ByteRate,
+    /// The first RTT sample has fixed the initial pacing rate.
+    has_seen_rtt: bool,
+    rounds: Rounds,
+    /// Round in which Drain began.
+    drain_start: u64,
+    full: FullPipe,
+    /// Maximum of the last and of the present ProbeBW cycle.
+    max_bw: [ByteRate; 2],
+    /// `min(max_bw, bw_shortterm)`.
+    bw: ByteRate,
+    bw_shortterm: ByteRate,
+    inflight_shortterm: u64,
+    inflight_longterm: u64,
+    bw_latest: ByteRate,
+    inflight_latest: u64,
+    loss_round_delivered: u64,
+    loss_round_start: bool,
+    loss_in_round: bool,
+    lost_ranges_in_round: u32,
+    /// A recovery episode is open, since this round.
+    recovery_round: Option<u64>,
+    undo: Undo,
+    min_rtt: MinRtt,
+    /// Samples of data sent below this count of delivered bytes are application-limited.
+    app_limited_until: u64,
+    idle_restart: bool,
+    extra_acked: WindowedMax,
+    extra_acked_start: Nanos,
+    extra_acked_delivered: u64,
+    ack_phase: AckPhase,
+    is_probe_sample: bool,
+    prev_probe_too_high: bool,
+    prev_probe_precautionary: bool,
+    probe_up_acked: u64,
+    probe_up_acked_per_increment: u64,
+    probe_up_rounds: u32,
+    rounds_since_probe_up: u64,
+    cycle_stamp: Nanos,
+    probe_wait: Nanos,
+    random: Seeded,
+}
+
+impl Bbr3 {
+    fn max_bw(&self) -> ByteRate {
+        self.max_bw[0].max(self.max_bw[1])
+    }
+
+    fn save_cwnd(&mut self) {
+        if self.recovery_round.is_none() && self.state != State::ProbeRtt {
+            self.prior_cwnd = self.cwnd;
+        } else {
+            self.prior_cwnd = self.prior_cwnd.max(self.cwnd);
+        }
+    }
+
+    /// Times can't be known before the first event.
+    fn start_clock(&mut self, now: Nanos) {
+        if self.started {
+            return;
+        }
+        self.started = true;
+        self.min_rtt.stamp = now;
+        self.min_rtt.probe_stamp = now;
+        self.extra_acked_start = now;
+        self.cycle_stamp = now;
+    }
+
+    /// The sample as this flow sees it: data sent under ProbeRTT's small window says no more about
+    /// the path than data of an application that has little to send.
+    fn sample(&self, event: &AckEvent) -> Option<RateSample> {
+        event.rate.map(|mut sample| {
+            sample.app_limited |= sample.prior_delivered < self.app_limited_until;
+            sample
+        })
+    }
+
+    fn enter_startup(&mut self) {
+        self.state = State::Startup;
+    }
+
+    fn check_drain_done(&mut self, event: &AckEvent, path: &Path) {
+        if self.state == State::Startup && self.full.reached {
+            self.state = State::Drain;
+            self.drain_start = self.rounds.count;
+        }
+        if self.state == State::Drain
+            && (event.inflight <= self.inflight(self.bw, path)
+                || self.rounds.count > self.drain_start + 3)
+        {
+            self.start_down(event.now, path);
+        }
+    }
+}
+
+impl CongestionControl for Bbr3 {
+    fn new(path: &Path, seed: u64) -> Self {
+        let known = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
+        let cwnd = if known {
+            inherited_window(path).max(MIN_PIPE_SEGMENTS * mss(path))
+        } else {
+            initial_window(path)
+        };
+        let srtt = if path.srtt == 0 {
+            MILLISECOND
+        } else {
+            path.srtt
+        };
+        let mut bbr = Bbr3 {
+            state: State::Startup,
+            started: false,
+            cwnd,
+            prior_cwnd: 0,
+            pacing_rate: mul_div(rate_over(cwnd, srtt), STARTUP_PACING_GAIN, UNIT).max(mss(path)),
+            has_seen_rtt: path.srtt != 0,
+            rounds: Rounds::default(),
+            drain_start: 0,
+            full: FullPipe::default(),
+            max_bw: [0; 2],
+            bw: 0,
+            bw_shortterm: UNBOUNDED,
+            inflight_shortterm: UNBOUNDED,
+            inflight_longterm: UNBOUNDED,
+            bw_latest: 0,
+            inflight_latest: 0,
+            loss_round_delivered: 0,
+            loss_round_start: false,
+            loss_in_round: false,
+            lost_ranges_in_round: 0,
+            recovery_round: None,
+            undo: Undo::NONE,
+            min_rtt: MinRtt::new(path),
+            app_limited_until: 0,
+            idle_restart: false,
+            extra_acked: WindowedMax::default(),
+            extra_acked_start: 0,
+            extra_acked_delivered: 0,
+            ack_phase: AckPhase::Init,
+            is_probe_sample: false,
+            prev_probe_too_high: false,
+            prev_probe_precautionary: false,
+            probe_up_acked: 0,
+            probe_up_acked_per_increment: UNBOUNDED,
+            probe_up_rounds: 0,
+            rounds_since_probe_up: 0,
+            cycle_stamp: 0,
+            probe_wait: 0,
+            random: Seeded::new(seed),
+        };
+        bbr.rounds.restart(path.delivered);
+        if known {
+            bbr.max_bw = [0, path.max_bw];
+            bbr.bw = path.max_bw;
+            bbr.full.reached = true;
+            bbr.start_down(0, path);
+            bbr.set_pacing_rate(UNIT, path);
+        }
+        bbr
+    }
+
+    fn on_ack(&mut self, event: &AckEvent, path: &Path) {
+        self.start_clock(event.now);
+        let sample = self.sample(event);
+        if event.lost > 0 {
+            self.on_lost(event, sample.as_ref(), path);
+        }
+        self.update_latest_signals(sample.as_ref(), path);
+        self.update_congestion_signals(sample.as_ref(), path);
+        self.update_extra_acked(event);
+        self.check_full_pipe(sample.as_ref());
+        self.check_startup_loss(event, sample.as_ref(), path);
+        self.check_drain_done(event, path);
+        self.update_cycle(event, sample.as_ref(), path);
+        self.update_min_rtt(event);
+        self.check_probe_rtt(event, path);
+        self.advance_latest_signals(sample.as_ref());
+        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.set_pacing_rate(self.state.gains().0, path);
+        self.set_cwnd(event, path);
+    }
+
+    /// Loss is noted; the model answers it at the end of the round. ECN marks are not used.
+    fn on_congestion(&mut self, event: &CongestionEvent, path: &Path) {
+        if event.signal == Signal::Ecn {
+            return;
+        }
+        self.save_cwnd();
+        self.note_loss(path);
+        self.recovery_round = Some(self.rounds.count);
+    }
+
+    fn on_recovery_exit(&mut self, _now: Nanos, path: &Path) {
+        if self.recovery_round.take().is_some() {
+            self.restore_cwnd(path);
+        }
+    }
+
+    fn on_rto(&mut self, _now: Nanos, path: &Path) {
+        self.save_cwnd();
+        self.note_loss(path);
+        self.recovery_round = Some(self.rounds.count);
+        self.cwnd = path.inflight.saturating_add(mss(path)).min(self.cwnd);
+    }
+
+    fn on_spurious(&mut self, _now: Nanos, path: &Path) {
+        self.recovery_round = None;
+        self.undo_loss(path);
+        self.restore_cwnd(path);
+    }
+
+    fn on_idle_restart(&mut self, now: Nanos, _idle: Nanos, path: &Path) {
+        self.start_clock(now);
+        self.idle_restart = true;
+        self.extra_acked_start = now;
+        if self.state.is_probe_bw() {
+            self.set_pacing_rate(UNIT, path);
+        } else if self.state == State::ProbeRtt {
+            self.check_probe_rtt_done(now, path);
+        }
+    }
+
+    fn control(&self) -> Control {
+        Control {
+            cwnd: self.cwnd,
+            ssthresh: u64::MAX,
+            pacing_rate: Some(self.pacing_rate),
+            phase: match self.state {
+                State::Startup => Phase::Startup,
+                State::Drain => Phase::Drain,
+                State::Down => Phase::ProbeBwDown,
+                State::Cruise => Phase::ProbeBwCruise,
+                State::Refill => Phase::ProbeBwRefill,
+                State::Up => Phase::ProbeBwUp,
+                State::ProbeRtt => Phase::ProbeRtt,
+            },
+        }
+    }
+
+    fn uses_prr(&self) -> bool {
+        false
+    }
+}
+
+#[cfg(test)]
+#[path = "bbr3/tests.rs"]
+mod tests;

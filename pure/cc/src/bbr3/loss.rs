@@ -1,0 +1,160 @@
+//! What losses do to the model (§"Updating the Model Upon Packet Loss").
+
+use super::{AckPhase, Bbr3, State, UNBOUNDED, UNIT, Undo};
+use crate::scale::mul_div;
+use crate::{AckEvent, Nanos, Path, RateSample};
+
+/// Share of a flight whose loss says that the flight was too large, thousandths.
+const LOSS_THRESHOLD: u64 = 20;
+/// What a round with loss leaves of the short-term model, thousandths.
+const BETA: u64 = 700;
+/// Lost ranges in a round that end Startup.
+const STARTUP_FULL_LOSS_RANGES: u32 = 6;
+
+fn too_high(lost: u64, tx_in_flight: u64) -> bool {
+    lost > mul_div(tx_in_flight, LOSS_THRESHOLD, UNIT)
+}
+
+impl Bbr3 {
+    pub(super) fn is_inflight_too_high(sample: Option<&RateSample>) -> bool {
+        sample.is_some_and(|s| too_high(s.lost, s.tx_in_flight))
+    }
+
+    /// First loss of a round: the round ends when data sent after it is delivered.
+    pub(super) fn note_loss(&mut self, path: &Path) {
+        if !self.loss_in_round {
+            self.loss_round_delivered = path.delivered;
+            self.save_state();
+        }
+        self.loss_in_round = true;
+    }
+
+    fn save_state(&mut self) {
+        self.save_cwnd();
+        self.undo = Undo {
+            state: None,
+            bw_shortterm: self.bw_shortterm,
+            inflight_shortterm: self.inflight_shortterm,
+            inflight_longterm: self.inflight_longterm,
+        };
+    }
+
+    /// All that one ACK marks lost, taken as one burst.
+    pub(super) fn on_lost(&mut self, event: &AckEvent, sample: Option<&RateSample>, path: &Path) {
+        self.note_loss(path);
+        self.lost_ranges_in_round = self.lost_ranges_in_round.saturating_add(event.lost_ranges);
+        if !self.is_probe_sample {
+            return;
+        }
+        let (tx_in_flight, lost, app_limited) = match sample {
+            Some(s) => (s.tx_in_flight, s.lost.max(event.lost), s.app_limited),
+            None => (event.inflight_before, event.lost, true),
+        };
+        if too_high(lost, tx_in_flight) {
+            let level = inflight_at_loss(tx_in_flight, lost, event.lost);
+            self.on_inflight_too_high(event.now, level, app_limited, path);
+        }
+    }
+
+    fn on_inflight_too_high(&mut self, now: Nanos, level: u64, app_limited: bool, path: &Path) {
+        self.prev_probe_too_high = true;
+        // One reaction per probe.
+        self.is_probe_sample = false;
+        if !app_limited {
+            let least = mul_div(self.target_inflight(path), BETA, UNIT);
+            self.inflight_longterm = level.max(least);
+        }
+        if self.state == State::Up {
+            self.undo.state = Some(State::Up);
+            self.start_down(now, path);
+        }
+    }
+
+    /// Startup ends in loss: a round of recovery or more, over 2 % lost, in six places.
+    pub(super) fn check_startup_loss(
+        &mut self,
+        event: &AckEvent,
+        sample: Option<&RateSample>,
+        path: &Path,
+    ) {
+        let ranges = self.lost_ranges_in_round;
+        if !self.loss_round_start {
+            return;
+        }
+        self.lost_ranges_in_round = 0;
+        let recovering = event.in_recovery
+            && self
+                .recovery_round
+                .is_some_and(|round| self.rounds.count > round);
+        if self.state == State::Startup
+            && recovering
+            && ranges >= STARTUP_FULL_LOSS_RANGES
+            && Self::is_inflight_too_high(sample)
+        {
+            self.undo.state = Some(State::Startup);
+            self.full.reached = true;
+            self.inflight_longterm = self.bdp(self.bw, UNIT, path).max(self.inflight_latest);
+        }
+    }
+
+    /// Once per round with loss, outside probing: down towards what was last delivered.
+    pub(super) fn adapt_lower_bounds(&mut self) {
+        if self.state.is_probing() || !self.loss_in_round {
+            return;
+        }
+        if self.bw_shortterm == UNBOUNDED {
+            self.bw_shortterm = self.max_bw();
+        }
+        if self.inflight_shortterm == UNBOUNDED {
+            self.inflight_shortterm = self.cwnd;
+        }
+        self.bw_shortterm = self.bw_latest.max(mul_div(self.bw_shortterm, BETA, UNIT));
+        self.inflight_shortterm =
+            self.inflight_latest
+                .max(mul_div(self.inflight_shortterm, BETA, UNIT));
+    }
+
+    pub(super) fn reset_shortterm(&mut self) {
+        self.bw_shortterm = UNBOUNDED;
+        self.inflight_shortterm = UNBOUNDED;
+    }
+
+    pub(super) fn reset_congestion_signals(&mut self) {
+        self.loss_in_round = false;
+        self.bw_latest = 0;
+        self.inflight_latest = 0;
+    }
+
+    /// The recovery was a mistake: bounds no lower than before it, and back to the probe that it
+    /// ended.
+    pub(super) fn undo_loss(&mut self, path: &Path) {
+        self.loss_in_round = false;
+        self.full.reset(0);
+        let undo = self.undo;
+        self.bw_shortterm = self.bw_shortterm.max(undo.bw_shortterm);
+        self.inflight_shortterm = self.inflight_shortterm.max(undo.inflight_shortterm);
+        self.inflight_longterm = self.inflight_longterm.max(undo.inflight_longterm);
+        self.undo.state = None;
+        match undo.state {
+            Some(State::Startup) if self.state != State::Startup => {
+                self.full.reached = false;
+                if self.state != State::ProbeRtt {
+                    self.enter_startup();
+                    self.ack_phase = AckPhase::Init;
+                }
+            }
+            Some(State::Up) if self.state.is_probe_bw() && self.state != State::Up => {
+                self.start_refill(path);
+            }
+            _ => {}
+        }
+    }
+}
+
+/// At what flight did the losses cross the threshold, within the burst of `size` bytes?
+fn inflight_at_loss(tx_in_flight: u64, lost: u64, size: u64) -> u64 {
+    let before = tx_in_flight.saturating_sub(size);
+    let lost_before = lost.saturating_sub(size);
+    let allowed = mul_div(before, LOSS_THRESHOLD, UNIT).saturating_sub(lost_before);
+    before.saturating_add(mul_div(allowed, UNIT, UNIT - LOSS_THRESHOLD))
+}

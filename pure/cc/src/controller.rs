@@ -1,0 +1,119 @@
+//! The one thing that a flow holds: an algorithm, and the recovery episode that PRR runs for it.
+
+use crate::prr::Prr;
+use crate::registry::{Algorithm, AlgorithmId};
+use crate::window::{MAX_CWND_BYTES, mss};
+use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, SendEvent};
+
+/// An algorithm in charge of a flow. Plain data: copy it to look ahead, keep it to look back.
+#[derive(Clone, Debug)]
+pub struct Controller {
+    algorithm: Algorithm,
+    /// The open recovery episode of a window-based algorithm.
+    prr: Option<Prr>,
+    /// No window is smaller than this.
+    mss: u64,
+}
+
+impl Controller {
+    /// Starts `id` on a path known as far as `path` says; `seed` is all its randomness.
+    pub fn new(id: AlgorithmId, path: &Path, seed: u64) -> Self {
+        Controller {
+            algorithm: id.start(path, seed),
+            prr: None,
+            mss: mss(path),
+        }
+    }
+
+    /// Which algorithm is in charge.
+    pub fn id(&self) -> AlgorithmId {
+        self.algorithm.id()
+    }
+
+    /// The algorithm itself, to show its state.
+    pub fn algorithm(&self) -> &Algorithm {
+        &self.algorithm
+    }
+
+    /// Data left for the network.
+    pub fn on_sent(&mut self, event: &SendEvent, path: &Path) {
+        if let Some(prr) = &mut self.prr {
+            prr.on_sent(event.bytes);
+        }
+        self.algorithm.on_sent(event, path);
+    }
+
+    /// An ACK, after `on_congestion` and before `on_recovery_exit` if it causes either.
+    pub fn on_ack(&mut self, event: &AckEvent, path: &Path) {
+        self.mss = mss(path);
+        self.algorithm.on_ack(event, path);
+        if let Some(prr) = &mut self.prr {
+            let safe = event.acked > 0 && event.lost == 0;
+            prr.on_ack(event.delivered, event.inflight, safe, self.mss);
+        }
+    }
+
+    /// The first loss or ECN mark of a window of data.
+    pub fn on_congestion(&mut self, event: &CongestionEvent, path: &Path) {
+        self.algorithm.on_congestion(event, path);
+        if self.algorithm.uses_prr() {
+            self.begin_prr(event.inflight_before, path);
+        }
+    }
+
+    /// All that was outstanding at `on_congestion` has been delivered: the window is the
+    /// threshold again.
+    pub fn on_recovery_exit(&mut self, now: Nanos, path: &Path) {
+        self.prr = None;
+        self.algorithm.on_recovery_exit(now, path);
+    }
+
+    /// The retransmission timer fired; what follows is slow start, not PRR.
+    pub fn on_rto(&mut self, now: Nanos, path: &Path) {
+        self.prr = None;
+        self.algorithm.on_rto(now, path);
+    }
+
+    /// The last reduction was a mistake.
+    pub fn on_spurious(&mut self, now: Nanos, path: &Path) {
+        self.prr = None;
+        self.algorithm.on_spurious(now, path);
+    }
+
+    /// Sending resumes after `idle` nanoseconds with nothing in flight.
+    pub fn on_idle_restart(&mut self, now: Nanos, idle: Nanos, path: &Path) {
+        self.algorithm.on_idle_restart(now, idle, path);
+    }
+
+    /// What may be in flight and how fast it may leave. During recovery the window of a
+    /// window-based algorithm is PRR's; `ssthresh` is where it will end.
+    pub fn control(&self) -> Control {
+        let mut control = self.algorithm.control();
+        if let Some(prr) = &self.prr {
+            control.cwnd = prr.cwnd().clamp(self.mss, MAX_CWND_BYTES);
+        }
+        control
+    }
+
+    /// Puts `id` in charge of the running flow. It starts from what is known of the path: with
+    /// the larger of flight and BDP for a window, but at most what one round trip of slow start
+    /// would have made of the old window or of the flight. Nothing happens if it is in charge
+    /// already.
+    ///
+    /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
+    pub fn switch(&mut self, id: AlgorithmId, path: &Path, seed: u64) {
+        if id == self.id() {
+            return;
+        }
+        let episode = self.prr.take();
+        self.algorithm = id.start(path, seed);
+        if self.algorithm.uses_prr() {
+            self.prr = episode;
+        }
+    }
+
+    fn begin_prr(&mut self, recover_fs: u64, path: &Path) {
+        let target = self.algorithm.control().cwnd;
+        self.prr = Some(Prr::new(target, recover_fs, path.inflight, mss(path)));
+    }
+}

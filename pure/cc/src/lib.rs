@@ -1,0 +1,93 @@
+//! Congestion control algorithms: one file each, no knowledge of packets.
+//!
+//! An algorithm sees events in bytes and nanoseconds and answers with a [`Control`]. It reads no
+//! clock, allocates nothing and draws no randomness but from the seed it was given; its state is
+//! plain data that can be copied, shown and compared. What is known of the path lives outside, in
+//! [`Path`], so that a live flow can move from one algorithm to another.
+//!
+//! To add one: a file with a type that implements [`CongestionControl`], its `mod` line here, and
+//! its line in `registry.rs`.
+#![forbid(unsafe_code)]
+
+mod additive_increase;
+mod bbr;
+mod bbr3;
+mod controller;
+mod cubic;
+mod event;
+mod path;
+mod prr;
+mod registry;
+mod reno;
+mod rounds;
+mod scale;
+mod seeded;
+mod slow_start;
+mod window;
+mod windowed_filter;
+
+pub use additive_increase::AdditiveIncrease;
+pub use bbr::Bbr;
+pub use bbr3::Bbr3;
+pub use controller::Controller;
+pub use cubic::Cubic;
+pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
+pub use path::Path;
+pub use prr::Prr;
+pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
+pub use reno::Reno;
+pub use slow_start::{Growth, HyStartPlusPlus, SlowStart, StandardSlowStart};
+pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES};
+pub use windowed_filter::{WindowedFilter, WindowedMax, WindowedMin};
+
+/// A point in time, or a span of it, in nanoseconds. The origin is the caller's.
+pub type Nanos = u64;
+
+/// Bytes per second.
+pub type ByteRate = u64;
+
+/// One second in [`Nanos`].
+pub const SECOND: Nanos = 1_000_000_000;
+/// One millisecond in [`Nanos`].
+pub const MILLISECOND: Nanos = 1_000_000;
+
+/// What every algorithm implements. All windows are in bytes, all times in nanoseconds.
+///
+/// The caller keeps `path` up to date before each call. Calls that concern one ACK come in the
+/// order `on_congestion` (if this ACK opened a recovery episode), `on_ack`, `on_recovery_exit` (if
+/// it closed one).
+pub trait CongestionControl: Clone + core::fmt::Debug {
+    /// A new instance for a flow whose path is known as far as `path` says. `seed` is the only
+    /// source of randomness. With nothing measured (`path.max_bw == 0`) it starts in slow start.
+    fn new(path: &Path, seed: u64) -> Self;
+
+    /// Data left for the network.
+    fn on_sent(&mut self, _event: &SendEvent, _path: &Path) {}
+
+    /// An ACK that delivered, or marked lost, at least one byte, or carried an RTT sample.
+    fn on_ack(&mut self, event: &AckEvent, path: &Path);
+
+    /// The first loss of a window of data, or the first ECN mark: at most once per window.
+    fn on_congestion(&mut self, event: &CongestionEvent, path: &Path);
+
+    /// Everything that was outstanding at `on_congestion` has been delivered.
+    fn on_recovery_exit(&mut self, _now: Nanos, _path: &Path) {}
+
+    /// The retransmission timer fired: all that is outstanding is taken for lost.
+    fn on_rto(&mut self, now: Nanos, path: &Path);
+
+    /// The last `on_congestion` or `on_rto` was a mistake (RFC 3522, RFC 5682, RFC 9438 §4.9).
+    fn on_spurious(&mut self, _now: Nanos, _path: &Path) {}
+
+    /// Sending resumes after `idle` nanoseconds with nothing in flight.
+    fn on_idle_restart(&mut self, _now: Nanos, _idle: Nanos, _path: &Path) {}
+
+    /// What may be in flight and how fast it may leave.
+    fn control(&self) -> Control;
+
+    /// Whether the caller spreads the reduction over a recovery episode with PRR (RFC 9937).
+    /// True for the algorithms whose law is a window; false for those that set their own.
+    fn uses_prr(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,216 @@
+//! What the algorithms whose law is a window have in common: the window itself, slow start up to a
+//! threshold, the timeout, idling and the way back from a mistake.
+//!
+//! The threshold after a reduction is taken from the window, not from FlightSize (as Linux does
+//! it; RFC 5681 eq. (4) has FlightSize): with growth tied to `cwnd_limited` the two are the same
+//! for a busy flow, and a flow short of data keeps what it has earned.
+
+use crate::additive_increase::AdditiveIncrease;
+use crate::slow_start::{Growth, SlowStart};
+use crate::{AckEvent, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
+
+/// Initial window, segments (RFC 6928; Linux `TCP_INIT_CWND`).
+pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
+/// No window grows beyond this many bytes.
+pub const MAX_CWND_BYTES: u64 = 1 << 40;
+/// The least that a reduction leaves, segments (RFC 5681 eq. (4)).
+const MIN_SSTHRESH_SEGMENTS: u64 = 2;
+/// Least and first retransmission timeout, for the measure of idle time (Linux `TCP_RTO_MIN`).
+const MIN_RTO: Nanos = 200 * MILLISECOND;
+
+/// Segment size in bytes, never zero.
+pub(crate) fn mss(path: &Path) -> u64 {
+    u64::from(path.mss.max(1))
+}
+
+/// Initial window in bytes.
+pub(crate) fn initial_window(path: &Path) -> u64 {
+    INITIAL_WINDOW_SEGMENTS * mss(path)
+}
+
+/// The window of a flow that moves here from another algorithm: what is in flight or what the
+/// path holds, but no more than one round of slow start could have made of the flight.
+pub(crate) fn inherited_window(path: &Path) -> u64 {
+    let one_round = path
+        .inflight
+        .max(initial_window(path))
+        .saturating_mul(2)
+        .min(MAX_CWND_BYTES);
+    path.inflight
+        .max(path.bdp())
+        .clamp(MIN_SSTHRESH_SEGMENTS * mss(path), one_round)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Saved {
+    cwnd: u64,
+    ssthresh: u64,
+}
+
+/// A congestion window with its threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Window {
+    pub(crate) cwnd: u64,
+    pub(crate) ssthresh: u64,
+    increase: AdditiveIncrease,
+    /// What the last reduction took away.
+    saved: Option<Saved>,
+    /// `path.delivered` at the last timeout, to know a repeated one.
+    timeout_at: Option<u64>,
+    /// Recovering by slow start after a timeout: the window grows although recovery is open.
+    after_timeout: bool,
+    /// A reduction has happened whose recovery is still open.
+    reduced: bool,
+}
+
+impl Window {
+    pub(crate) fn new(path: &Path) -> Self {
+        let (cwnd, ssthresh) = if path.max_bw == 0 {
+            (initial_window(path), u64::MAX)
+        } else {
+            let cwnd = inherited_window(path);
+            (cwnd, cwnd)
+        };
+        Window {
+            cwnd,
+            ssthresh,
+            increase: AdditiveIncrease::default(),
+            saved: None,
+            timeout_at: None,
+            after_timeout: false,
+            reduced: false,
+        }
+    }
+
+    pub(crate) fn in_slow_start(&self) -> bool {
+        self.cwnd < self.ssthresh
+    }
+
+    /// Takes an ACK through slow start. The answer is what is left of its bytes for congestion
+    /// avoidance, `None` if the window may not grow by this ACK: it was not the limit, or a
+    /// recovery other than that after a timeout is open.
+    pub(crate) fn on_ack<S: SlowStart>(
+        &mut self,
+        slow_start: &mut S,
+        event: &AckEvent,
+        path: &Path,
+    ) -> Option<u64> {
+        let may_grow = event.cwnd_limited && (!event.in_recovery || self.after_timeout);
+        let mut left = event.delivered;
+        if self.in_slow_start() {
+            match slow_start.on_ack(event, path) {
+                Growth::Exit => self.ssthresh = self.cwnd,
+                Growth::Divided(by) if may_grow => left = self.slow_start(left / by),
+                Growth::Divided(_) => {}
+            }
+        }
+        may_grow.then_some(left)
+    }
+
+    /// Slow start by `bytes`, up to the threshold; what is left goes to congestion avoidance.
+    fn slow_start(&mut self, bytes: u64) -> u64 {
+        let taken = bytes.min(self.ssthresh - self.cwnd);
+        self.set(self.cwnd.saturating_add(taken));
+        bytes - taken
+    }
+
+    /// One segment for every `price` of the `bytes` delivered.
+    pub(crate) fn add_segments(&mut self, price: u64, bytes: u64, path: &Path) {
+        let segments = self.increase.segments(price, bytes);
+        self.set(self.cwnd.saturating_add(segments.saturating_mul(mss(path))));
+    }
+
+    /// Sets the window, within bounds.
+    pub(crate) fn set(&mut self, cwnd: u64) {
+        self.cwnd = cwnd.min(MAX_CWND_BYTES);
+    }
+
+    /// Multiplicative decrease to `target`.
+    pub(crate) fn reduce(&mut self, target: u64, path: &Path) {
+        self.save();
+        self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
+        self.cwnd = self.cwnd.min(self.ssthresh);
+        self.increase.clear();
+        self.after_timeout = false;
+        self.reduced = true;
+    }
+
+    /// Timeout: one segment. The threshold falls to `target` unless this window has already been
+    /// charged: the same data timed out before (RFC 5681 §3.1), or recovery was open (Linux).
+    /// True if it fell.
+    pub(crate) fn collapse(&mut self, target: u64, path: &Path) -> bool {
+        let charged = self.reduced || self.timeout_at == Some(path.delivered);
+        if !charged {
+            self.save();
+            self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
+        }
+        self.timeout_at = Some(path.delivered);
+        self.after_timeout = true;
+        self.reduced = false;
+        self.cwnd = mss(path);
+        self.increase.clear();
+        !charged
+    }
+
+    /// The recovery episode is over.
+    pub(crate) fn recovered(&mut self) {
+        self.after_timeout = false;
+        self.reduced = false;
+    }
+
+    /// Gives back what the last reduction took; true if there was any.
+    pub(crate) fn undo(&mut self) -> bool {
+        self.recovered();
+        self.timeout_at = None;
+        let Some(saved) = self.saved.take() else {
+            return false;
+        };
+        let lower = self.cwnd < saved.cwnd;
+        self.cwnd = self.cwnd.max(saved.cwnd);
+        self.ssthresh = self.ssthresh.max(saved.ssthresh);
+        lower
+    }
+
+    /// Halves the window for every timeout of idle time, down to the initial one (RFC 2861; Linux
+    /// `tcp_cwnd_restart`). The threshold remembers three quarters of it. True if it shrank.
+    pub(crate) fn idle(&mut self, idle: Nanos, path: &Path) -> bool {
+        let rto = if path.srtt == 0 {
+            SECOND
+        } else {
+            path.srtt
+                .saturating_add(path.rttvar.saturating_mul(4).max(MIN_RTO))
+        };
+        let periods = idle / rto.max(1);
+        if periods == 0 {
+            return false;
+        }
+        self.ssthresh = self.ssthresh.max(self.cwnd / 4 * 3);
+        let before = self.cwnd;
+        let floor = initial_window(path).min(before);
+        self.cwnd = (before >> periods.min(63)).max(floor);
+        self.increase.clear();
+        self.cwnd < before
+    }
+
+    /// The window as an answer; it asks for no pacing.
+    pub(crate) fn control(&self, conservative: bool) -> Control {
+        let phase = match (self.in_slow_start(), conservative) {
+            (true, false) => Phase::SlowStart,
+            (true, true) => Phase::ConservativeSlowStart,
+            (false, _) => Phase::Avoidance,
+        };
+        Control {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            pacing_rate: None,
+            phase,
+        }
+    }
+
+    fn save(&mut self) {
+        self.saved = Some(Saved {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+        });
+    }
+}
