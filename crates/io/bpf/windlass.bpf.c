@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: MIT OR GPL-2.0-only
+/* Takes the governed TCP packets of a bridge port into AF_XDP sockets and passes everything else
+ * to the bridge. When in doubt, pass: the bridge forwards as it always did. */
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <linux/in.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/tcp.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define MAX_VLAN_TAGS 2
+#define MAX_V6_EXTENSIONS 6
+#define MAX_SOCKETS 256     /* of both interfaces; src/program.rs: MAX_SOCKETS */
+#define OUTSIDE_FIRST 128   /* index of the outside's first queue; src/program.rs: QUEUES_PER_SIDE */
+#define MAX_EXCLUDED_FLOWS 262144
+#define VLAN_ID_MASK 0x0fff
+#define IPV4_MF_OR_OFFSET 0x3fff
+#define IPV6_FRAGMENT 44
+
+/* Indices of `control`; src/program.rs: Control. */
+enum {
+	TAKE,		/* 0: pass everything, 1: take */
+	ALL_PORTS,	/* 1: every port is governed, `ports` is not looked at */
+	MAX_FRAME,	/* longest frame to take, bytes: a GSO segment goes by the bridge */
+	CONTROL_ENTRIES,
+};
+
+/* Indices of `counters`; src/program.rs: XdpCounters. */
+enum {
+	TAKEN,
+	PASSED_BYPASS,
+	PASSED_NOT_TCP,
+	PASSED_FRAGMENT,
+	PASSED_PORT,
+	PASSED_EXCLUDED,
+	PASSED_MALFORMED,
+	PASSED_TOO_LONG,
+	PASSED_LOCAL,
+	PASSED_NO_SOCKET,
+	COUNTER_ENTRIES,
+};
+
+/* One connection, whichever way the packet goes; src/program.rs: excluded_key. */
+struct flow {
+	__u64 low[2];
+	__u64 high[2];
+	__u16 low_port;
+	__u16 high_port;
+	__u16 vlan;
+	__u16 inner_vlan;
+};
+
+struct vlan_tag {
+	__be16 tci;
+	__be16 protocol;
+};
+
+struct extension {
+	__u8 next;
+	__u8 length; /* in units of 8 bytes, the first not counted */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, CONTROL_ENTRIES);
+	__type(key, __u32);
+	__type(value, __u32);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u16);
+	__type(value, __u8);
+} ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, MAX_EXCLUDED_FLOWS);
+	__type(key, struct flow);
+	__type(value, __u8);
+} excluded SEC(".maps");
+
+/* MAC addresses of the box itself, in the low 6 bytes. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16);
+	__type(key, __u64);
+	__type(value, __u8);
+} local_macs SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_XSKMAP);
+	__uint(max_entries, MAX_SOCKETS);
+	__type(key, __u32);
+	__type(value, __u32);
+} xsks SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTER_ENTRIES);
+	__type(key, __u32);
+	__type(value, __u64);
+} counters SEC(".maps");
+
+static __always_inline void count(__u32 what)
+{
+	__u64 *n = bpf_map_lookup_elem(&counters, &what);
+
+	if (n)
+		(*n)++;
+}
+
+static __always_inline int pass(__u32 why)
+{
+	count(why);
+	return XDP_PASS;
+}
+
+static __always_inline __u32 setting(__u32 which)
+{
+	__u32 *value = bpf_map_lookup_elem(&control, &which);
+
+	return value ? *value : 0;
+}
+
+/* The box's own traffic, and what a bridge floods, is the kernel's. */
+static __always_inline int is_local(const struct ethhdr *eth)
+{
+	__u64 mac = 0;
+
+	if (eth->h_dest[0] & 1)
+		return 1;
+	__builtin_memcpy(&mac, eth->h_dest, ETH_ALEN);
+	return bpf_map_lookup_elem(&local_macs, &mac) != 0;
+}
+
+static __always_inline int is_governed(__u16 source, __u16 dest)
+{
+	return setting(ALL_PORTS) || bpf_map_lookup_elem(&ports, &source) ||
+	       bpf_map_lookup_elem(&ports, &dest);
+}
+
+/* Any total order does, as long as user space uses the same. */
+static __always_inline int in_order(const __u64 *src, __u16 sport, const __u64 *dst, __u16 dport)
+{
+	if (src[0] != dst[0])
+		return src[0] < dst[0];
+	if (src[1] != dst[1])
+		return src[1] < dst[1];
+	return sport <= dport;
+}
+
+static __always_inline int is_excluded(struct flow *flow, const __u64 *src, __u16 sport,
+				       const __u64 *dst, __u16 dport)
+{
+	int keep = in_order(src, sport, dst, dport);
+
+	flow->low[0] = keep ? src[0] : dst[0];
+	flow->low[1] = keep ? src[1] : dst[1];
+	flow->high[0] = keep ? dst[0] : src[0];
+	flow->high[1] = keep ? dst[1] : src[1];
+	flow->low_port = keep ? sport : dport;
+	flow->high_port = keep ? dport : sport;
+	return bpf_map_lookup_elem(&excluded, flow) != 0;
+}
+
+static __always_inline void mapped(__u64 *to, __be32 v4)
+{
+	to[0] = 0;
+	to[1] = (__u64)bpf_htonl(0xffff) | (__u64)v4 << 32;
+}
+
+static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
+{
+	void *p = (void *)(long)ctx->data;
+	void *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = p;
+	struct flow flow = {};
+	__u64 src[2], dst[2];
+	struct tcphdr *tcp;
+	__be16 protocol;
+	int verdict;
+
+	if (!setting(TAKE))
+		return pass(PASSED_BYPASS);
+	if (p + sizeof(*eth) > end)
+		return pass(PASSED_MALFORMED);
+	protocol = eth->h_proto;
+	p += sizeof(*eth);
+
+#pragma unroll
+	for (int i = 0; i < MAX_VLAN_TAGS; i++) {
+		struct vlan_tag *tag = p;
+
+		if (protocol != bpf_htons(ETH_P_8021Q) && protocol != bpf_htons(ETH_P_8021AD))
+			break;
+		if (p + sizeof(*tag) > end)
+			return pass(PASSED_MALFORMED);
+		if (i == 0)
+			flow.vlan = bpf_ntohs(tag->tci) & VLAN_ID_MASK;
+		else
+			flow.inner_vlan = bpf_ntohs(tag->tci) & VLAN_ID_MASK;
+		protocol = tag->protocol;
+		p += sizeof(*tag);
+	}
+
+	if (protocol == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = p;
+
+		if (p + sizeof(*ip) > end || ip->version != 4 || ip->ihl < 5)
+			return pass(PASSED_MALFORMED);
+		if (ip->protocol != IPPROTO_TCP)
+			return pass(PASSED_NOT_TCP);
+		if (ip->frag_off & bpf_htons(IPV4_MF_OR_OFFSET))
+			return pass(PASSED_FRAGMENT);
+		mapped(src, ip->saddr);
+		mapped(dst, ip->daddr);
+		p += ip->ihl * 4;
+	} else if (protocol == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = p;
+		__u8 next;
+
+		if (p + sizeof(*ip) > end || ip->version != 6)
+			return pass(PASSED_MALFORMED);
+		next = ip->nexthdr;
+		__builtin_memcpy(src, &ip->saddr, sizeof(src));
+		__builtin_memcpy(dst, &ip->daddr, sizeof(dst));
+		p += sizeof(*ip);
+		for (int i = 0; i < MAX_V6_EXTENSIONS; i++) {
+			struct extension *ext = p;
+
+			if (next != IPPROTO_HOPOPTS && next != IPPROTO_ROUTING &&
+			    next != IPPROTO_DSTOPTS)
+				break;
+			if (p + sizeof(*ext) > end)
+				return pass(PASSED_MALFORMED);
+			next = ext->next;
+			p += (ext->length + 1) * 8;
+		}
+		if (next == IPV6_FRAGMENT)
+			return pass(PASSED_FRAGMENT);
+		if (next != IPPROTO_TCP)
+			return pass(PASSED_NOT_TCP);
+	} else {
+		return pass(PASSED_NOT_TCP);
+	}
+
+	tcp = p;
+	if (p + sizeof(*tcp) > end)
+		return pass(PASSED_MALFORMED);
+	if (!is_governed(bpf_ntohs(tcp->source), bpf_ntohs(tcp->dest)))
+		return pass(PASSED_PORT);
+	if (is_local(eth))
+		return pass(PASSED_LOCAL);
+	if (bpf_xdp_get_buff_len(ctx) > setting(MAX_FRAME))
+		return pass(PASSED_TOO_LONG);
+	if (is_excluded(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest)))
+		return pass(PASSED_EXCLUDED);
+
+	verdict = bpf_redirect_map(&xsks, first_socket + ctx->rx_queue_index, XDP_PASS);
+	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
+	return verdict;
+}
+
+SEC("xdp.frags")
+int windlass_inside(struct xdp_md *ctx)
+{
+	return ctx->rx_queue_index < OUTSIDE_FIRST ? steer(ctx, 0) : XDP_PASS;
+}
+
+SEC("xdp.frags")
+int windlass_outside(struct xdp_md *ctx)
+{
+	return ctx->rx_queue_index < OUTSIDE_FIRST ? steer(ctx, OUTSIDE_FIRST) : XDP_PASS;
+}
+
+char _license[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,94 @@
+//! The bridge that forwards whatever the box does not take, and everything when the box is gone.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use crate::netlink::{self, Link};
+use crate::sys::{self, InterfaceRequest};
+
+const SIOCBRADDBR: libc::c_ulong = 0x89a0;
+const SIOCBRADDIF: libc::c_ulong = 0x89a2;
+/// Names tried: `windlass0` to `windlass99`.
+const BRIDGE_NAMES: u32 = 100;
+
+/// The bridge that both interfaces are ports of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct BridgeState {
+    /// Its name.
+    pub name: String,
+    /// True if it was made now.
+    pub created: bool,
+}
+
+/// Uses the bridge that both interfaces are in, or creates one. It is left in place: it is what
+/// forwards when the process is gone.
+///
+/// # Errors
+/// `InvalidInput` when an interface is a port of something else; otherwise the kernel's, of which
+/// `EPERM` (needs `CAP_NET_ADMIN`) and `ENOPKG` (a kernel without bridging) are the usual ones.
+pub fn ensure_bridge(inside: &str, outside: &str) -> io::Result<BridgeState> {
+    let links = netlink::links()?;
+    let ports = [find(&links, inside)?, find(&links, outside)?];
+    let master = |link: &Link| {
+        link.master
+            .and_then(|m| links.iter().find(|l| l.index == m))
+    };
+    match ports.map(master) {
+        [Some(a), Some(b)] if a.index == b.index && a.kind == "bridge" => Ok(BridgeState {
+            name: a.name.clone(),
+            created: false,
+        }),
+        [None, None] => create(&links, ports),
+        _ => Err(io::Error::new(
+            io::ErrorKind::InvalidInput,
+            format!("{inside} or {outside} is a port of another bridge or bond"),
+        )),
+    }
+}
+
+fn find<'a>(links: &'a [Link], name: &str) -> io::Result<&'a Link> {
+    let found = links.iter().find(|l| l.name == name);
+    found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENODEV))
+}
+
+fn create(links: &[Link], ports: [&Link; 2]) -> io::Result<BridgeState> {
+    let name = (0..BRIDGE_NAMES)
+        .map(|n| format!("windlass{n}"))
+        .find(|name| links.iter().all(|l| l.name != *name))
+        .ok_or(io::ErrorKind::AlreadyExists)?;
+    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
+    let c_name = CString::new(name.as_str())?;
+    // SAFETY: the command takes a pointer to the bridge's name, which it only reads.
+    unsafe { sys::ioctl(&socket, SIOCBRADDBR, c_name.as_ptr().cast_mut()) }?;
+    for port in ports {
+        let mut request = InterfaceRequest::new(&name, port.index as usize)?;
+        // SAFETY: the command takes an interface request with the port's index.
+        unsafe { sys::ioctl(&socket, SIOCBRADDIF, &raw mut request) }?;
+    }
+    for link in ports
+        .map(|p| p.name.as_str())
+        .iter()
+        .chain([&name.as_str()])
+    {
+        set_up(&socket, link)?;
+    }
+    Ok(BridgeState {
+        name,
+        created: true,
+    })
+}
+
+fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    let mut request = InterfaceRequest::new(name, 0)?;
+    // SAFETY: the command writes the flags into the request's union.
+    unsafe { sys::ioctl(socket, libc::SIOCGIFFLAGS as _, &raw mut request) }?;
+    // The flags are the union's first 16 bits.
+    let mut bytes = request.data.to_ne_bytes();
+    let up = u16::from_ne_bytes([bytes[0], bytes[1]]) | libc::IFF_UP as u16;
+    bytes[..2].copy_from_slice(&up.to_ne_bytes());
+    request.data = usize::from_ne_bytes(bytes);
+    // SAFETY: the command reads the flags from the request's union.
+    unsafe { sys::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw mut request) }
+}

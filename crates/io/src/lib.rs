@@ -1,0 +1,30 @@
+//! How packets reach the engine: AF_XDP beside a Linux bridge, or AF_PACKET instead of one.
+//!
+//! With AF_XDP the box's two interfaces are ports of a Linux bridge. A small XDP program takes the
+//! governed TCP packets out and passes everything else; it hangs on a link that dies with the
+//! process, so that after `kill -9` the bridge forwards every flow with the next packet.
+//!
+//! [`Session::open`] checks the interfaces, attaches the program and yields one [`AnyDriver`] per
+//! queue, each of which is the packet pool and the two ports of one worker.
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+mod any;
+pub mod bridge;
+mod checksum;
+mod driver;
+mod error;
+mod ethtool;
+pub mod interface;
+mod netlink;
+pub mod packet;
+mod program;
+mod session;
+mod sys;
+pub mod xdp;
+
+pub use any::AnyDriver;
+pub use driver::{Driver, DriverConfig, DriverInfo, DriverStats, Mode, Prefer, SideStats};
+pub use error::OpenError;
+pub use program::XdpCounters;
+pub use session::Session;
+pub use sys::monotonic_ns;

@@ -1,0 +1,177 @@
+//! The interfaces of this network namespace, as rtnetlink lists them (RFC 3549; linux/rtnetlink.h).
+//!
+//! Not sysfs: what `/sys/class/net` shows depends on where it was mounted.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use crate::sys;
+
+const HEADER_BYTES: usize = 16;
+const LINK_BYTES: usize = 16;
+const ATTRIBUTE_BYTES: usize = 4;
+/// The kernel fills at most this much of a dump's buffer.
+const BUFFER_BYTES: usize = 32 * 1024;
+
+/// One interface.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Link {
+    pub(crate) index: u32,
+    pub(crate) name: String,
+    /// `IFF_*`.
+    pub(crate) flags: u32,
+    pub(crate) mtu: u32,
+    /// Index of the bridge, bond or such that it is a port of.
+    pub(crate) master: Option<u32>,
+    pub(crate) mac: Option<[u8; 6]>,
+    /// `veth`, `bridge`, `vlan` …; empty for hardware.
+    pub(crate) kind: String,
+}
+
+/// All interfaces.
+pub(crate) fn links() -> io::Result<Vec<Link>> {
+    let fd = sys::socket(libc::AF_NETLINK, libc::SOCK_RAW, libc::NETLINK_ROUTE)?;
+    send(&fd, &dump_request())?;
+    let mut links = Vec::new();
+    let mut buffer = vec![0; BUFFER_BYTES];
+    loop {
+        let len = receive(&fd, &mut buffer)?;
+        let mut rest = &buffer[..len];
+        while let Some((kind, body, after)) = message(rest) {
+            match i32::from(kind) {
+                libc::NLMSG_DONE => return Ok(links),
+                libc::NLMSG_ERROR => {
+                    let code = body.get(..4).map_or(0, |b| -(number(b) as i32));
+                    return Err(io::Error::from_raw_os_error(code));
+                }
+                _ if kind == libc::RTM_NEWLINK => links.extend(link(body)),
+                _ => {}
+            }
+            rest = after;
+        }
+    }
+}
+
+fn dump_request() -> [u8; HEADER_BYTES + LINK_BYTES] {
+    let mut request = [0; HEADER_BYTES + LINK_BYTES];
+    let len = (HEADER_BYTES + LINK_BYTES) as u32;
+    let flags = (libc::NLM_F_REQUEST | libc::NLM_F_DUMP) as u16;
+    request[..4].copy_from_slice(&len.to_ne_bytes());
+    request[4..6].copy_from_slice(&libc::RTM_GETLINK.to_ne_bytes());
+    request[6..8].copy_from_slice(&flags.to_ne_bytes());
+    request
+}
+
+fn send(fd: &OwnedFd, bytes: &[u8]) -> io::Result<()> {
+    // SAFETY: pointer and length describe `bytes`, which is only read.
+    let sent = unsafe { libc::send(fd.as_raw_fd(), bytes.as_ptr().cast(), bytes.len(), 0) };
+    sys::check(sent as libc::c_int).map(drop)
+}
+
+fn receive(fd: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
+    // SAFETY: pointer and length describe `buffer`, which is exclusively borrowed.
+    let got = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    match sys::check(got as libc::c_int)? {
+        0 => Err(io::ErrorKind::UnexpectedEof.into()),
+        len => Ok(len as usize),
+    }
+}
+
+/// Type and body of the first message, and what follows it.
+fn message(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let len = number(bytes.get(..4)?) as usize;
+    let kind = number(bytes.get(4..6)?) as u16;
+    let body = bytes.get(HEADER_BYTES..len)?;
+    Some((
+        kind,
+        body,
+        bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]),
+    ))
+}
+
+/// Type and value of the first attribute, and what follows it.
+fn attribute(bytes: &[u8]) -> Option<(u16, &[u8], &[u8])> {
+    let len = number(bytes.get(..2)?) as usize;
+    let kind = number(bytes.get(2..4)?) as u16 & libc::NLA_TYPE_MASK as u16;
+    let value = bytes.get(ATTRIBUTE_BYTES..len)?;
+    Some((
+        kind,
+        value,
+        bytes.get(len.next_multiple_of(4)..).unwrap_or(&[]),
+    ))
+}
+
+fn attributes(bytes: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+    let mut rest = bytes;
+    std::iter::from_fn(move || {
+        let (kind, value, after) = attribute(rest)?;
+        rest = after;
+        Some((kind, value))
+    })
+}
+
+fn link(body: &[u8]) -> Option<Link> {
+    let mut link = Link {
+        index: number(body.get(4..8)?),
+        flags: number(body.get(8..12)?),
+        ..Link::default()
+    };
+    for (kind, value) in attributes(body.get(LINK_BYTES..)?) {
+        match kind {
+            libc::IFLA_IFNAME => link.name = text(value),
+            libc::IFLA_MTU => link.mtu = number(value),
+            libc::IFLA_MASTER => link.master = Some(number(value)),
+            libc::IFLA_ADDRESS => link.mac = value.try_into().ok(),
+            libc::IFLA_LINKINFO => {
+                let mut info = attributes(value);
+                if let Some((_, kind)) = info.find(|(k, _)| *k == libc::IFLA_INFO_KIND) {
+                    link.kind = text(kind);
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(link)
+}
+
+fn text(value: &[u8]) -> String {
+    let end = value.iter().position(|&b| b == 0).unwrap_or(value.len());
+    String::from_utf8_lossy(&value[..end]).into_owned()
+}
+
+/// A native-endian number of up to 4 bytes; of longer ones the first 4.
+fn number(value: &[u8]) -> u32 {
+    match *value {
+        [a, b] => u32::from(u16::from_ne_bytes([a, b])),
+        [a, b, c, d, ..] => u32::from_ne_bytes([a, b, c, d]),
+        [a, ..] => u32::from(a),
+        [] => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_loopback_interface_is_listed() {
+        let links = links().expect("rtnetlink");
+        let lo = links.iter().find(|l| l.name == "lo").expect("lo");
+        assert_eq!(
+            lo.flags & libc::IFF_LOOPBACK as u32,
+            libc::IFF_LOOPBACK as u32
+        );
+        assert_eq!((lo.index, lo.mac, lo.master), (1, Some([0; 6]), None));
+    }
+
+    proptest! {
+        #[test]
+        fn no_answer_makes_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = link(&bytes);
+            let _ = message(&bytes);
+            prop_assert!(attributes(&bytes).count() <= bytes.len() / ATTRIBUTE_BYTES);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The XDP program: loading, attaching, and its maps.
+
+use std::fmt;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+
+use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, XskMap};
+use aya::programs::links::FdLink;
+use aya::programs::{Xdp, XdpMode};
+use aya::{Ebpf, EbpfLoader};
+use windlass_engine::Side;
+use windlass_wire::FlowKey;
+
+/// Room for the sockets of one interface in the map of sockets.
+pub(crate) const QUEUES_PER_SIDE: u32 = 128;
+
+static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/windlass.bpf.o"));
+
+/// Indices of the map `control`.
+#[derive(Clone, Copy)]
+enum Control {
+    Take = 0,
+    AllPorts = 1,
+    MaxFrame = 2,
+}
+
+/// Packets seen by the XDP program on both interfaces, by what became of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct XdpCounters {
+    /// Taken into a socket.
+    pub taken: u64,
+    /// Passed: bypass is on.
+    pub passed_bypass: u64,
+    /// Passed: not TCP over IPv4 or IPv6 (ARP, ICMP, UDP, unknown IPv6 extensions …).
+    pub passed_not_tcp: u64,
+    /// Passed: a fragment.
+    pub passed_fragment: u64,
+    /// Passed: neither port is governed.
+    pub passed_port: u64,
+    /// Passed: a flow that was excluded.
+    pub passed_excluded: u64,
+    /// Passed: headers cut short or contradictory.
+    pub passed_malformed: u64,
+    /// Passed: longer than the interface's MTU allows, so a segment for offload (GSO, GRO, LRO).
+    /// Not zero means that an offload keeps flows from being governed.
+    pub passed_too_long: u64,
+    /// Passed: for the box itself, or for everybody.
+    pub passed_local: u64,
+    /// Passed: arrived on a queue that no driver serves.
+    pub passed_no_socket: u64,
+}
+
+/// The loaded program. Dropping it detaches it, and the bridge forwards everything.
+#[derive(Debug)]
+pub(crate) struct Program {
+    links: Vec<FdLink>,
+    ebpf: Ebpf,
+}
+
+impl Program {
+    /// Loads the program, set to pass everything.
+    pub(crate) fn load() -> io::Result<Program> {
+        let mut ebpf = EbpfLoader::new().load(OBJECT).map_err(io::Error::other)?;
+        for side in [Side::Inside, Side::Outside] {
+            xdp(&mut ebpf, side)?.load().map_err(io::Error::other)?;
+        }
+        Ok(Program {
+            links: Vec::new(),
+            ebpf,
+        })
+    }
+
+    /// Attaches the side's program by a link that ends with the process.
+    pub(crate) fn attach(&mut self, side: Side, interface: u32, mode: XdpMode) -> io::Result<()> {
+        let program = xdp(&mut self.ebpf, side)?;
+        let id = program
+            .attach_to_if_index(interface, mode)
+            .map_err(io::Error::other)?;
+        let link = program.take_link(id).map_err(io::Error::other)?;
+        // Any other attachment would outlive a killed process.
+        self.links
+            .push(FdLink::try_from(link).map_err(io::Error::other)?);
+        Ok(())
+    }
+
+    /// Frames to these MAC addresses belong to the box.
+    pub(crate) fn set_local_macs(&mut self, macs: &[[u8; 6]]) -> io::Result<()> {
+        let mut map: HashMap<_, u64, u8> =
+            HashMap::try_from(self.map("local_macs")?).map_err(io::Error::other)?;
+        for mac in macs {
+            let mut key = [0; 8];
+            key[..6].copy_from_slice(mac);
+            map.insert(u64::from_ne_bytes(key), 1, 0)
+                .map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// The governed ports (empty: all) and the longest frame to take, bytes.
+    pub(crate) fn configure(&mut self, governed: &[u16], max_frame: u32) -> io::Result<()> {
+        let mut ports: HashMap<_, u16, u8> =
+            HashMap::try_from(self.map("ports")?).map_err(io::Error::other)?;
+        for port in governed {
+            ports.insert(port, 1, 0).map_err(io::Error::other)?;
+        }
+        let mut switches = self.switches()?;
+        switches.set(Control::AllPorts, u32::from(governed.is_empty()))?;
+        switches.set(Control::MaxFrame, max_frame)
+    }
+
+    /// Has packets of this side's queue taken into this socket.
+    pub(crate) fn set_socket(
+        &mut self,
+        side: Side,
+        queue: u32,
+        socket: impl AsRawFd,
+    ) -> io::Result<()> {
+        let mut map = XskMap::try_from(self.map("xsks")?).map_err(io::Error::other)?;
+        let index = side.index() as u32 * QUEUES_PER_SIDE + queue;
+        map.set(index, socket, 0).map_err(io::Error::other)
+    }
+
+    /// A handle of its own for whoever may change what is taken.
+    pub(crate) fn switches(&self) -> io::Result<Switches> {
+        let control = Map::Array(self.same_map("control")?);
+        let excluded = Map::LruHashMap(self.same_map("excluded")?);
+        Ok(Switches {
+            control: Array::try_from(control).map_err(io::Error::other)?,
+            excluded: HashMap::try_from(excluded).map_err(io::Error::other)?,
+        })
+    }
+
+    /// Sums over all CPUs.
+    pub(crate) fn counters(&self) -> io::Result<XdpCounters> {
+        let map = self.ebpf.map("counters").ok_or_else(missing)?;
+        let map: PerCpuArray<_, u64> = PerCpuArray::try_from(map).map_err(io::Error::other)?;
+        let sum = |index: u32| -> Result<u64, MapError> { Ok(map.get(&index, 0)?.iter().sum()) };
+        let read = || -> Result<XdpCounters, MapError> {
+            Ok(XdpCounters {
+                taken: sum(0)?,
+                passed_bypass: sum(1)?,
+                passed_not_tcp: sum(2)?,
+                passed_fragment: sum(3)?,
+                passed_port: sum(4)?,
+                passed_excluded: sum(5)?,
+                passed_malformed: sum(6)?,
+                passed_too_long: sum(7)?,
+                passed_local: sum(8)?,
+                passed_no_socket: sum(9)?,
+            })
+        };
+        read().map_err(io::Error::other)
+    }
+
+    fn map(&mut self, name: &str) -> io::Result<&mut Map> {
+        self.ebpf.map_mut(name).ok_or_else(missing)
+    }
+
+    fn same_map(&self, name: &str) -> io::Result<MapData> {
+        let (Map::Array(data) | Map::LruHashMap(data)) = self.ebpf.map(name).ok_or_else(missing)?
+        else {
+            return Err(missing());
+        };
+        let fd = data.fd().as_fd().try_clone_to_owned()?;
+        MapData::from_fd(fd).map_err(io::Error::other)
+    }
+}
+
+fn xdp(ebpf: &mut Ebpf, side: Side) -> io::Result<&mut Xdp> {
+    let name = match side {
+        Side::Inside => "windlass_inside",
+        Side::Outside => "windlass_outside",
+    };
+    let program = ebpf.program_mut(name).ok_or_else(missing)?;
+    program.try_into().map_err(io::Error::other)
+}
+
+fn missing() -> io::Error {
+    io::Error::other("the XDP program lacks a map or a program")
+}
+
+/// What a running worker may change.
+pub(crate) struct Switches {
+    control: Array<MapData, u32>,
+    excluded: HashMap<MapData, [u8; EXCLUDED_KEY_BYTES], u8>,
+}
+
+impl fmt::Debug for Switches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switches").finish_non_exhaustive()
+    }
+}
+
+impl Switches {
+    /// True: everything passes to the bridge.
+    pub(crate) fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.set(Control::Take, u32::from(!on))
+    }
+
+    /// Both directions of the connection pass to the bridge.
+    pub(crate) fn exclude(&mut self, key: &FlowKey) -> io::Result<()> {
+        self.excluded
+            .insert(excluded_key(key), 1, 0)
+            .map_err(io::Error::other)
+    }
+
+    fn set(&mut self, which: Control, value: u32) -> io::Result<()> {
+        self.control
+            .set(which as u32, value, 0)
+            .map_err(io::Error::other)
+    }
+}
+
+const EXCLUDED_KEY_BYTES: usize = 40;
+
+/// `struct flow` of the program: the smaller end first, as native 64-bit words compare.
+fn excluded_key(key: &FlowKey) -> [u8; EXCLUDED_KEY_BYTES] {
+    let order = |addr: u128, port: u16| {
+        let [high, low] = words(addr);
+        (high, low, port)
+    };
+    let kept = order(key.src.0, key.src_port) <= order(key.dst.0, key.dst_port);
+    let key = if kept { *key } else { key.reversed() };
+    let mut bytes = [0; EXCLUDED_KEY_BYTES];
+    bytes[..16].copy_from_slice(&key.src.0.to_be_bytes());
+    bytes[16..32].copy_from_slice(&key.dst.0.to_be_bytes());
+    let rest = [key.src_port, key.dst_port, key.vlan, key.inner_vlan];
+    for (field, value) in bytes[32..].chunks_exact_mut(2).zip(rest) {
+        field.copy_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+/// The 16 bytes of an address as the program loads them.
+fn words(addr: u128) -> [u64; 2] {
+    let bytes = addr.to_be_bytes();
+    [0, 8].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_ne_bytes(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use windlass_wire::Addr;
+
+    proptest! {
+        #[test]
+        fn both_directions_have_one_key(src: u128, dst: u128, src_port: u16, dst_port: u16) {
+            let key = FlowKey {
+                src: Addr(src),
+                dst: Addr(dst),
+                src_port,
+                dst_port,
+                vlan: 7,
+                inner_vlan: 0,
+            };
+            prop_assert_eq!(excluded_key(&key), excluded_key(&key.reversed()));
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! The few system calls that the standard library lacks.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+
+/// `CLOCK_MONOTONIC`, nanoseconds.
+pub fn monotonic_ns() -> u64 {
+    let mut now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: `now` is valid for writing; the clock exists on every Linux, so the call cannot fail.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The error of the last call if it returned a negative value.
+pub(crate) fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 {
+        Err(io::Error::last_os_error())
+    } else {
+        Ok(result)
+    }
+}
+
+pub(crate) fn socket(family: i32, kind: i32, protocol: i32) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers are passed.
+    let fd = check(unsafe { libc::socket(family, kind | libc::SOCK_CLOEXEC, protocol) })?;
+    // SAFETY: the descriptor was just made and nobody else owns it.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// `setsockopt` with a plain value of a type the kernel knows by its size.
+pub(crate) fn set_option<T: Copy>(
+    fd: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    value: &T,
+) -> io::Result<()> {
+    // SAFETY: pointer and length describe `value`, which is only read.
+    check(unsafe {
+        libc::setsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as libc::socklen_t,
+        )
+    })
+    .map(drop)
+}
+
+/// `getsockopt` into a plain value; a kernel that knows less of it leaves the rest as it was.
+pub(crate) fn get_option<T: Copy>(
+    fd: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    mut value: T,
+) -> io::Result<T> {
+    let mut length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: pointer and length describe `value`; callers pass types that are valid for any bits.
+    check(unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            level,
+            name,
+            (&raw mut value).cast(),
+            &raw mut length,
+        )
+    })?;
+    Ok(value)
+}
+
+/// The index of an interface of this network namespace.
+pub(crate) fn interface_index(name: &str) -> io::Result<u32> {
+    let name = CString::new(name).map_err(|_| io::Error::from_raw_os_error(libc::ENODEV))?;
+    // SAFETY: a valid C string.
+    match unsafe { libc::if_nametoindex(name.as_ptr()) } {
+        0 => Err(io::Error::last_os_error()),
+        index => Ok(index),
+    }
+}
+
+/// Sleeps until one of two descriptors is readable. Interruption by a signal is no error.
+pub(crate) fn wait_readable(fds: [RawFd; 2], timeout_ns: Option<u64>) -> io::Result<()> {
+    let mut polled = fds.map(|fd| libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    });
+    let timeout = timeout_ns.map(|ns| libc::timespec {
+        tv_sec: (ns / 1_000_000_000) as libc::time_t,
+        tv_nsec: (ns % 1_000_000_000) as libc::c_long,
+    });
+    let timeout = timeout
+        .as_ref()
+        .map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `polled` has two entries, `timeout` is null or valid, no signal mask is given.
+    let result = unsafe { libc::ppoll(polled.as_mut_ptr(), 2, timeout, std::ptr::null()) };
+    match check(result) {
+        Err(e) if e.kind() == io::ErrorKind::Interrupted => Ok(()),
+        other => other.map(drop),
+    }
+}
+
+/// An interface request for `ioctl` on any socket. `data` is the union's first pointer or integer.
+#[repr(C)]
+pub(crate) struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    pub data: usize,
+    padding: [u8; 16],
+}
+
+impl InterfaceRequest {
+    pub(crate) fn new(name: &str, data: usize) -> io::Result<Self> {
+        if name.is_empty() || name.len() >= libc::IFNAMSIZ {
+            return Err(io::Error::from_raw_os_error(libc::ENODEV));
+        }
+        let mut request = InterfaceRequest {
+            name: [0; libc::IFNAMSIZ],
+            data,
+            padding: [0; 16],
+        };
+        request.name[..name.len()].copy_from_slice(name.as_bytes());
+        Ok(request)
+    }
+}
+
+/// `ioctl` with a pointer to a C structure.
+///
+/// # Safety
+/// `argument` must be what `command` expects, and pointers inside it valid for what it does.
+pub(crate) unsafe fn ioctl<T>(
+    fd: &OwnedFd,
+    command: libc::c_ulong,
+    argument: *mut T,
+) -> io::Result<()> {
+    // SAFETY: the caller vouches for command and argument.
+    check(unsafe { libc::ioctl(fd.as_raw_fd(), command as _, argument) }).map(drop)
+}

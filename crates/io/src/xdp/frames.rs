@@ -1,0 +1,287 @@
+//! The packet pool of the AF_XDP driver: reference-counted UMEM frames.
+//!
+//! A packet is a chain of frames, named by its first. All references are counted at the first
+//! frame, those of descriptors under way in the transmit rings included: a completion for any
+//! frame of the chain returns one.
+
+use std::io;
+
+use windlass_engine::{Pkt, Pool};
+
+use super::memory::Mapping;
+
+/// Free bytes in front of a packet made here: room for the tx metadata, and a cache line.
+pub(crate) const HEADROOM_BYTES: u32 = 64;
+/// One part in this many of the frames is kept for [`Pool::alloc`] and not offered for reception.
+const RESERVE_FRACTION: u32 = 16;
+const NONE: u32 = u32::MAX;
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// References to the packet (first frame only); 0 when not part of a packet.
+    refs: u32,
+    /// First frame of the packet.
+    head: u32,
+    /// Next frame of the packet.
+    next: u32,
+    /// Length of the packet (first frame only).
+    total: u32,
+    /// Where the bytes begin in the frame.
+    start: u16,
+    /// Bytes in the frame.
+    len: u16,
+}
+
+const FREE: Frame = Frame {
+    refs: 0,
+    head: NONE,
+    next: NONE,
+    total: 0,
+    start: 0,
+    len: 0,
+};
+
+/// One contiguous piece of a packet: UMEM address and length.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Part {
+    pub(crate) addr: u64,
+    pub(crate) len: u32,
+}
+
+/// First and last frame of a packet being built.
+#[derive(Default)]
+struct Chain {
+    ends: Option<(u32, u32)>,
+}
+
+/// The frames of one UMEM.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    memory: Mapping,
+    frame_size: u32,
+    reserve: u32,
+    frames: Vec<Frame>,
+    free: Vec<u32>,
+    held: u32,
+}
+
+impl Frames {
+    /// `count` frames of `frame_size` bytes (a power of two, at most 4096).
+    pub(crate) fn new(count: u32, frame_size: u32) -> io::Result<Self> {
+        Ok(Frames {
+            memory: Mapping::anonymous(count as usize * frame_size as usize)?,
+            frame_size,
+            reserve: count / RESERVE_FRACTION,
+            frames: vec![FREE; count as usize],
+            free: (0..count).rev().collect(),
+            held: 0,
+        })
+    }
+
+    pub(crate) fn memory(&self) -> &Mapping {
+        &self.memory
+    }
+
+    pub(crate) fn free_count(&self) -> u32 {
+        self.free.len() as u32
+    }
+
+    /// Frames that are part of packets.
+    pub(crate) fn held_count(&self) -> u32 {
+        self.held
+    }
+
+    /// A frame for the kernel to receive into, unless only the reserve is left.
+    pub(crate) fn lend(&mut self) -> Option<u64> {
+        if self.free_count() <= self.reserve {
+            return None;
+        }
+        let frame = self.free.pop()?;
+        Some(u64::from(frame) * u64::from(self.frame_size))
+    }
+
+    /// Makes a packet, with one reference, of pieces that the kernel filled.
+    pub(crate) fn adopt(&mut self, parts: impl Iterator<Item = Part>) -> Option<Pkt> {
+        let mut chain = Chain::default();
+        for part in parts {
+            let start = (part.addr % u64::from(self.frame_size)) as u16;
+            self.append(&mut chain, self.index(part.addr), start, part.len as u16);
+        }
+        chain.ends.map(|(head, _)| Pkt(head))
+    }
+
+    /// Adds a frame to the packet being built; the first one gets the packet's first reference.
+    fn append(&mut self, chain: &mut Chain, frame: u32, start: u16, len: u16) {
+        let head = match chain.ends {
+            None => frame,
+            Some((head, last)) => {
+                self.frames[last as usize].next = frame;
+                head
+            }
+        };
+        self.frames[frame as usize] = Frame {
+            refs: u32::from(frame == head),
+            head,
+            start,
+            len,
+            ..FREE
+        };
+        self.frames[head as usize].total += u32::from(len);
+        self.held += 1;
+        chain.ends = Some((head, frame));
+    }
+
+    /// The pieces of a packet, in order.
+    pub(crate) fn parts(&self, pkt: Pkt) -> impl Iterator<Item = Part> + '_ {
+        let first = self.live(pkt).head;
+        std::iter::successors(Some(first), |&f| match self.frames[f as usize].next {
+            NONE => None,
+            next => Some(next),
+        })
+        .map(|f| {
+            let frame = &self.frames[f as usize];
+            Part {
+                addr: u64::from(f) * u64::from(self.frame_size) + u64::from(frame.start),
+                len: u32::from(frame.len),
+            }
+        })
+    }
+
+    /// The bytes of a piece.
+    pub(crate) fn bytes(&self, part: Part) -> &[u8] {
+        self.memory.bytes(part.addr as usize, part.len as usize)
+    }
+
+    /// The bytes of a piece, to be written.
+    pub(crate) fn bytes_mut(&mut self, part: Part) -> &mut [u8] {
+        self.memory.bytes_mut(part.addr as usize, part.len as usize)
+    }
+
+    /// Free bytes in front of the packet.
+    pub(crate) fn headroom(&self, pkt: Pkt) -> u32 {
+        u32::from(self.live(pkt).start)
+    }
+
+    /// True when nobody else has a reference.
+    pub(crate) fn is_sole_reference(&self, pkt: Pkt) -> bool {
+        self.live(pkt).refs == 1
+    }
+
+    /// Turns the caller's one reference into one for each of the packet's `parts` descriptors.
+    pub(crate) fn reference_descriptors(&mut self, pkt: Pkt, parts: u32) {
+        self.live_mut(pkt).refs += parts - 1;
+    }
+
+    /// The kernel is done with a descriptor: one reference less.
+    pub(crate) fn complete(&mut self, addr: u64) {
+        let head = self.frames[self.index(addr) as usize].head;
+        self.free(Pkt(head));
+    }
+
+    /// The same bytes in frames of their own; `None` when memory is out.
+    pub(crate) fn copy(&mut self, pkt: Pkt) -> Option<Pkt> {
+        if self.free.len() < self.parts(pkt).count() {
+            return None;
+        }
+        let mut chain = Chain::default();
+        let mut source = self.live(pkt).head;
+        while source != NONE {
+            let from = self.frames[source as usize];
+            let to = self.free.pop()?;
+            let start = usize::from(from.start);
+            let (read, write) = (self.offset(source) + start, self.offset(to) + start);
+            self.memory.copy(read, write, usize::from(from.len));
+            self.append(&mut chain, to, from.start, from.len);
+            source = from.next;
+        }
+        chain.ends.map(|(head, _)| Pkt(head))
+    }
+
+    fn offset(&self, frame: u32) -> usize {
+        frame as usize * self.frame_size as usize
+    }
+
+    fn index(&self, addr: u64) -> u32 {
+        (addr / u64::from(self.frame_size)) as u32
+    }
+
+    fn live(&self, pkt: Pkt) -> &Frame {
+        let frame = &self.frames[pkt.0 as usize];
+        assert!(frame.refs > 0, "packet {} is not live", pkt.0);
+        frame
+    }
+
+    fn live_mut(&mut self, pkt: Pkt) -> &mut Frame {
+        let frame = &mut self.frames[pkt.0 as usize];
+        assert!(frame.refs > 0, "packet {} is not live", pkt.0);
+        frame
+    }
+}
+
+impl Pool for Frames {
+    fn head(&self, pkt: Pkt) -> &[u8] {
+        let frame = self.live(pkt);
+        let at = self.offset(pkt.0) + usize::from(frame.start);
+        self.memory.bytes(at, usize::from(frame.len))
+    }
+
+    fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
+        let frame = *self.live(pkt);
+        let at = self.offset(pkt.0) + usize::from(frame.start);
+        self.memory.bytes_mut(at, usize::from(frame.len))
+    }
+
+    fn len(&self, pkt: Pkt) -> u32 {
+        self.live(pkt).total
+    }
+
+    fn alloc(&mut self, len: u32) -> Option<Pkt> {
+        if len > self.frame_size - HEADROOM_BYTES {
+            return None;
+        }
+        let frame = self.free.pop()?;
+        let mut chain = Chain::default();
+        self.append(&mut chain, frame, HEADROOM_BYTES as u16, len as u16);
+        self.head_mut(Pkt(frame)).fill(0);
+        Some(Pkt(frame))
+    }
+
+    fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
+        let frame_size = self.frame_size;
+        let frame = self.live_mut(pkt);
+        let before = usize::from(frame.len);
+        if frame.next != NONE || len > frame_size - u32::from(frame.start) {
+            return false;
+        }
+        frame.len = len as u16;
+        frame.total = len;
+        if let Some(added) = self.head_mut(pkt).get_mut(before..) {
+            added.fill(0);
+        }
+        true
+    }
+
+    fn share(&mut self, pkt: Pkt) -> Pkt {
+        self.live_mut(pkt).refs += 1;
+        pkt
+    }
+
+    fn free(&mut self, pkt: Pkt) {
+        let frame = self.live_mut(pkt);
+        frame.refs -= 1;
+        if frame.refs > 0 {
+            return;
+        }
+        let mut next = pkt.0;
+        while next != NONE {
+            let frame = next;
+            next = self.frames[frame as usize].next;
+            self.frames[frame as usize] = FREE;
+            self.free.push(frame);
+            self.held -= 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,83 @@
+//! Mapped memory: the UMEM, and the rings shared with the kernel.
+#![allow(unsafe_code)]
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+/// A mapping, unmapped when dropped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    base: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the mapping belongs to this value alone, like a heap allocation; no thread-local state.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Zeroed private memory, page aligned, in huge pages where the system offers them.
+    pub(crate) fn anonymous(len: usize) -> io::Result<Self> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        let mapping = Self::map(len, flags, -1, 0)?;
+        // SAFETY: the range was just mapped. Advice may be refused without harm.
+        unsafe { libc::madvise(mapping.base.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+        Ok(mapping)
+    }
+
+    /// The ring of `socket` at `offset`, shared with the kernel.
+    pub(crate) fn ring(socket: &OwnedFd, len: usize, offset: libc::off_t) -> io::Result<Self> {
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Self::map(len, flags, socket.as_raw_fd(), offset)
+    }
+
+    fn map(len: usize, flags: i32, fd: i32, offset: libc::off_t) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        // SAFETY: the kernel chooses the address, so no existing mapping is replaced.
+        let base = unsafe { libc::mmap(std::ptr::null_mut(), len, protection, flags, fd, offset) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        let base = NonNull::new(base.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Mapping { base, len })
+    }
+
+    /// Start of the mapping.
+    pub(crate) fn base(&self) -> NonNull<u8> {
+        self.base
+    }
+
+    /// Length in bytes.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// `len` bytes at `offset`. Panics when they are not inside.
+    pub(crate) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
+        assert!(offset <= self.len && len <= self.len - offset);
+        // SAFETY: inside the mapping (asserted), which lives as long as the borrow. The kernel
+        // writes only to frames in the fill ring, and the frame pool hands out none of those.
+        unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset), len) }
+    }
+
+    /// The same, to be written.
+    pub(crate) fn bytes_mut(&mut self, offset: usize, len: usize) -> &mut [u8] {
+        assert!(offset <= self.len && len <= self.len - offset);
+        // SAFETY: as in `bytes`, and exclusive through the borrow. The kernel may be reading a frame
+        // that is being transmitted: it then sends the old or the new bytes, as the pool documents.
+        unsafe { std::slice::from_raw_parts_mut(self.base.as_ptr().add(offset), len) }
+    }
+
+    /// Copies `len` bytes from one offset to another. Panics when they are not inside.
+    pub(crate) fn copy(&mut self, from: usize, to: usize, len: usize) {
+        let all = self.bytes_mut(0, self.len);
+        all.copy_within(from..from + len, to);
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: base and length of a mapping that this value made and nobody can use any more.
+        unsafe { libc::munmap(self.base.as_ptr().cast(), self.len) };
+    }
+}

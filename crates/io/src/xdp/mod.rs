@@ -1,0 +1,232 @@
+//! The AF_XDP driver: two sockets, one on each interface, over one UMEM.
+
+mod frames;
+mod memory;
+mod offload;
+mod port;
+mod ring;
+mod socket;
+
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use windlass_engine::{Pkt, Pool, Side, Tx};
+use windlass_wire::FlowKey;
+
+use crate::driver::{Driver, DriverStats};
+use crate::program::Switches;
+use crate::sys;
+
+use frames::Frames;
+use port::Port;
+use socket::{Binding, Socket};
+
+/// Longest sleep while packets wait for room in the kernel, nanoseconds.
+const TX_RETRY_NS: u64 = 50_000;
+/// Longest sleep while reception stands still for want of frames, nanoseconds.
+const STARVED_RETRY_NS: u64 = 500_000;
+
+/// How a driver's sockets turned out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Obtained {
+    pub(crate) zero_copy: bool,
+    pub(crate) multi_buffer: bool,
+    pub(crate) tx_checksum: bool,
+    pub(crate) tx_budget: u32,
+}
+
+/// What a driver needs to be opened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Indices of the inside and the outside interface.
+    pub(crate) interfaces: [u32; 2],
+    pub(crate) queue: u32,
+    pub(crate) frames: u32,
+    pub(crate) frame_size: u32,
+    /// The interfaces can be asked for zero copy.
+    pub(crate) native: bool,
+}
+
+/// Both ports of one queue, and their packets.
+#[derive(Debug)]
+pub struct XdpDriver {
+    // Before the frames, so that the sockets are closed before the memory goes.
+    ports: [Port; 2],
+    frames: Frames,
+    switches: Switches,
+    rx_starved: u64,
+    starved: bool,
+}
+
+impl XdpDriver {
+    /// Binds the sockets: zero copy if both interfaces can, else copy; several frames a packet if
+    /// the kernel can.
+    pub(crate) fn open(place: Place, switches: Switches) -> io::Result<(XdpDriver, Obtained)> {
+        let frames = Frames::new(place.frames, place.frame_size)?;
+        let mut refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
+        for zero_copy in [true, false] {
+            if zero_copy && !place.native {
+                continue;
+            }
+            for multi_buffer in [true, false] {
+                let binding = Binding {
+                    zero_copy,
+                    multi_buffer,
+                };
+                match bind_both(&frames, &place, binding) {
+                    Ok((sockets, obtained)) => {
+                        let driver = Self::new(frames, sockets, obtained, switches);
+                        return Ok((driver, obtained));
+                    }
+                    Err(e) => refused = e,
+                }
+            }
+        }
+        Err(refused)
+    }
+
+    fn new(
+        frames: Frames,
+        sockets: [Socket; 2],
+        obtained: Obtained,
+        switches: Switches,
+    ) -> XdpDriver {
+        let count = frames.free_count();
+        let ports = sockets.map(|socket| Port::new(socket, obtained.tx_checksum, count));
+        let mut driver = XdpDriver {
+            ports,
+            frames,
+            switches,
+            rx_starved: 0,
+            starved: false,
+        };
+        driver.refill();
+        driver
+    }
+
+    /// The socket of a side, to be entered into the map of sockets.
+    pub(crate) fn socket(&self, side: Side) -> BorrowedFd<'_> {
+        self.ports[side.index()].socket.fd().as_fd()
+    }
+
+    fn refill(&mut self) {
+        let full = self
+            .ports
+            .each_mut()
+            .map(|port| port.refill(&mut self.frames));
+        let starved = full.contains(&false);
+        self.rx_starved += u64::from(starved && !self.starved);
+        self.starved = starved;
+    }
+
+    fn reap(&mut self) {
+        for port in &mut self.ports {
+            port.reap(&mut self.frames);
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        for port in &mut self.ports {
+            port.flush(&mut self.frames)?;
+        }
+        Ok(())
+    }
+}
+
+/// Binds the inside's socket with the memory, and the outside's to share it.
+fn bind_both(
+    frames: &Frames,
+    place: &Place,
+    binding: Binding,
+) -> io::Result<([Socket; 2], Obtained)> {
+    let new = || sys::socket(libc::AF_XDP, libc::SOCK_RAW, 0);
+    let [inside, outside] = place.interfaces;
+    let fd = new()?;
+    // A card that ignores tx metadata would send wrong checksums: not with zero copy.
+    let tx_checksum =
+        socket::register_umem(&fd, frames.memory(), place.frame_size, !binding.zero_copy)?;
+    let first = Socket::bind(fd, inside, place.queue, binding, None)?;
+    let second = Socket::bind(new()?, outside, place.queue, binding, Some(&first))?;
+    let obtained = Obtained {
+        zero_copy: first.is_zero_copy()? && second.is_zero_copy()?,
+        multi_buffer: binding.multi_buffer,
+        tx_checksum,
+        tx_budget: first.tx_budget().min(second.tx_budget()),
+    };
+    Ok(([first, second], obtained))
+}
+
+impl Pool for XdpDriver {
+    fn head(&self, pkt: Pkt) -> &[u8] {
+        self.frames.head(pkt)
+    }
+    fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
+        self.frames.head_mut(pkt)
+    }
+    fn len(&self, pkt: Pkt) -> u32 {
+        self.frames.len(pkt)
+    }
+    fn alloc(&mut self, len: u32) -> Option<Pkt> {
+        self.frames.alloc(len)
+    }
+    fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
+        self.frames.resize(pkt, len)
+    }
+    fn share(&mut self, pkt: Pkt) -> Pkt {
+        self.frames.share(pkt)
+    }
+    fn free(&mut self, pkt: Pkt) {
+        self.frames.free(pkt);
+    }
+}
+
+impl Driver for XdpDriver {
+    fn receive(&mut self, side: Side, max: usize, into: &mut Vec<Pkt>) -> io::Result<usize> {
+        let count = self.ports[side.index()].receive(&mut self.frames, max, into);
+        self.reap();
+        self.refill();
+        Ok(count)
+    }
+
+    fn transmit(&mut self, out: &mut Vec<Tx>) -> io::Result<()> {
+        self.reap();
+        for tx in out.drain(..) {
+            self.ports[tx.to.index()].transmit(&mut self.frames, tx);
+        }
+        self.flush()
+    }
+
+    fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
+        self.reap();
+        self.flush()?;
+        self.refill();
+        let mut limit = timeout_ns;
+        let mut at_most = |ns: u64| limit = Some(limit.unwrap_or(ns).min(ns));
+        if self.ports.iter_mut().any(|port| port.is_waiting()) {
+            at_most(TX_RETRY_NS);
+        }
+        if self.starved {
+            at_most(STARVED_RETRY_NS);
+        }
+        let fds = self.ports.each_ref().map(|p| p.socket.fd().as_raw_fd());
+        sys::wait_readable(fds, limit)
+    }
+
+    fn stats(&self) -> DriverStats {
+        DriverStats {
+            sides: self.ports.each_ref().map(Port::stats),
+            rx_starved: self.rx_starved,
+            frames_free: self.frames.free_count(),
+            frames_held: self.frames.held_count(),
+            tx_queued: self.ports.iter().map(Port::queued).sum(),
+        }
+    }
+
+    fn exclude(&mut self, key: &FlowKey) -> io::Result<()> {
+        self.switches.exclude(key)
+    }
+
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.switches.set_bypass(on)
+    }
+}

@@ -1,0 +1,355 @@
+//! Real TCP through the drivers, between network namespaces. Needs root; skipped without.
+
+mod lab;
+
+use std::io::BufRead;
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use windlass_engine::Side;
+use windlass_io::interface::{Interface, Severity, check};
+use windlass_io::{Driver, Mode, Prefer, Session, packet};
+use windlass_wire::FlowKey;
+
+use lab::{A, B, Forwarder, Lab, config, enter, exchange, forward_once, kernel_has_af_xdp, open};
+
+const MIB: usize = 1 << 20;
+
+#[test]
+fn tcp_arrives_intact_with_checksum_offload_and_the_rest_goes_by_the_bridge() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let host = lab.within("a", || Interface::get("a0")).expect("a0");
+    assert!(
+        host.offloads.tx_checksum,
+        "the hosts leave checksums to be completed"
+    );
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Native), 1) else {
+        return;
+    };
+    assert_eq!((box_.info.mode, box_.info.fail_open), (Mode::Native, true));
+    assert!(lab.ping());
+    lab.transfer(5000, 16 * MIB);
+    let outcome = box_.stop();
+    let least = (2 * 16 * MIB / 1448) as u64;
+    assert!(outcome.counters.taken >= least, "{:?}", outcome.counters);
+    assert!(outcome.counters.passed_not_tcp >= 4, "ping and ARP");
+    let stats = outcome.stats[0];
+    for side in [Side::Inside, Side::Outside] {
+        let s = stats.sides[side.index()];
+        assert_eq!(s.rx_packets, stats.sides[side.other().index()].tx_packets);
+        assert!(s.rx_bytes > 16 * MIB as u64);
+    }
+    assert_eq!(stats.frames_held, 0, "{stats:?}");
+}
+
+#[test]
+fn jumbo_frames_are_chains() {
+    let Some(lab) = Lab::new(9000) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Native), 1) else {
+        return;
+    };
+    lab.transfer(5000, 16 * MIB);
+    let outcome = box_.stop();
+    assert_eq!(outcome.longest, 9014);
+    assert_eq!(outcome.stats[0].frames_held, 0);
+}
+
+#[test]
+fn one_frame_may_be_in_the_ring_twice() {
+    for mtu in [1500, 9000] {
+        let Some(lab) = Lab::new(mtu) else { return };
+        let Some(box_) = Forwarder::start(&lab, config(Prefer::Auto), 2) else {
+            return;
+        };
+        lab.transfer(5000, 2 * MIB);
+        let stats = box_.stop().stats[0];
+        let [inside, outside] = stats.sides;
+        assert_eq!(
+            outside.tx_packets + outside.tx_dropped,
+            2 * inside.rx_packets
+        );
+        assert_eq!(stats.frames_held, 0, "{stats:?}");
+    }
+}
+
+#[test]
+fn generic_mode_leaves_offload_segments_to_the_bridge() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Generic), 1) else {
+        return;
+    };
+    assert_eq!(box_.info.mode, Mode::Generic);
+    lab.transfer(5000, 4 * MIB);
+    let before = box_.counters();
+    assert!(before.passed_too_long > 0 && before.taken > 0, "{before:?}");
+    for (end, name) in [("a", "a0"), ("b", "b0")] {
+        assert!(lab.exec(end, &["ethtool", "-K", name, "tso", "off", "gso", "off"]));
+    }
+    lab.transfer(5001, 4 * MIB);
+    let after = box_.stop().counters;
+    assert_eq!(after.passed_too_long, before.passed_too_long);
+    assert!(after.taken - before.taken > (8 * MIB / 1448) as u64);
+}
+
+#[test]
+fn ungoverned_ports_bypass_and_excluded_flows_go_by_the_bridge() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let governed = windlass_io::DriverConfig {
+        ports: vec![5000],
+        ..config(Prefer::Auto)
+    };
+    let Some(box_) = Forwarder::start(&lab, governed, 1) else {
+        return;
+    };
+    lab.transfer(6000, MIB);
+    let counters = box_.counters();
+    assert_eq!(counters.taken, 0);
+    assert!(counters.passed_port > 700, "{counters:?}");
+
+    let (client, server) = lab.connect(5000);
+    exchange(&client, &server, MIB);
+    let taken = box_.counters().taken;
+    assert!(taken > 700);
+    let key = FlowKey {
+        src: A.into(),
+        dst: B.into(),
+        src_port: client.local_addr().expect("bound").port(),
+        dst_port: 5000,
+        ..FlowKey::default()
+    };
+    box_.order(move |_, drivers| drivers[0].exclude(&key).expect("exclude"));
+    std::thread::sleep(Duration::from_millis(50));
+    let taken = box_.counters().taken.max(taken);
+    exchange(&client, &server, MIB);
+    let counters = box_.counters();
+    assert_eq!(counters.taken, taken, "both directions pass");
+    assert!(counters.passed_excluded > 700, "{counters:?}");
+
+    box_.order(|session, _| session.set_bypass(true).expect("bypass"));
+    lab.transfer(5000, MIB);
+    assert!(box_.counters().passed_bypass > 700);
+    assert_eq!(box_.stop().counters.taken, taken);
+}
+
+#[test]
+fn sessions_follow_each_other_at_once_and_flows_go_on() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let mut flow = None;
+    for prefer in [Prefer::Native, Prefer::Generic, Prefer::Native] {
+        let small = windlass_io::DriverConfig {
+            frames: 256,
+            ..config(prefer)
+        };
+        let Some(box_) = Forwarder::start(&lab, small, 1) else {
+            return;
+        };
+        let (client, server) = flow.get_or_insert_with(|| lab.connect(5000));
+        exchange(client, server, MIB);
+        // In generic mode the hosts' TSO is on, and most of the data passes in segments.
+        assert!(box_.stop().counters.taken > 0);
+        exchange(client, server, MIB);
+    }
+}
+
+#[test]
+fn the_box_itself_can_be_reached() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Auto), 1) else {
+        return;
+    };
+    let own = SocketAddr::from(([10, 79, 0, 3], 22));
+    lab.ip("m", &["addr", "add", "10.79.0.3/24", "dev", "windlass0"]);
+    let listener = lab
+        .within("m", move || TcpListener::bind(own))
+        .expect("listen");
+    let patience = Duration::from_secs(5);
+    let client = lab.within("a", move || TcpStream::connect_timeout(&own, patience));
+    let (server, _) = listener.accept().expect("accept");
+    exchange(&client.expect("connect"), &server, MIB);
+    let counters = box_.stop().counters;
+    assert_eq!(counters.taken, 0);
+    assert!(counters.passed_local > 0, "{counters:?}");
+}
+
+#[test]
+fn every_queue_has_a_driver() {
+    let Some(lab) = Lab::new(1500) else { return };
+    for name in ["a1", "b1"] {
+        if !lab.exec("m", &["ethtool", "-L", name, "rx", "2", "tx", "2"]) {
+            eprintln!("skipped: one CPU, so veth has one queue");
+            return;
+        }
+    }
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Auto), 1) else {
+        return;
+    };
+    assert_eq!(box_.info.queues, 2);
+    lab.transfer(5000, 2 * MIB);
+    let outcome = box_.stop();
+    assert_eq!(
+        (outcome.stats.len(), outcome.counters.passed_no_socket),
+        (2, 0)
+    );
+}
+
+#[test]
+fn vlan_tags_stay() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Auto), 1) else {
+        return;
+    };
+    let mac = |end: &'static str| {
+        let name = format!("{end}0");
+        lab.within(end, move || Interface::get(&name))
+            .expect("interface")
+            .mac
+            .expect("mac")
+    };
+    let (from, to) = (mac("a"), mac("b"));
+    let mut a = lab
+        .within("a", || packet::Interface::open("a0"))
+        .expect("a0");
+    let mut b = lab
+        .within("b", || packet::Interface::open("b0"))
+        .expect("b0");
+    for tags in [1, 2] {
+        let mut frame = [to, from].concat();
+        if tags == 2 {
+            frame.extend([0x88, 0xa8, 0x00, 0x2a]);
+        }
+        frame.extend([0x81, 0x00, 0x60, 0x07]);
+        frame.extend([0x08, 0x00]);
+        let ip = etherparse::PacketBuilder::ipv4(A.octets(), B.octets(), 64).tcp(7, 5000, 1, 9);
+        ip.write(&mut frame, &lab::pattern(100, tags))
+            .expect("a vector");
+        assert!(a.send(&frame).expect("send"));
+        let deadline = Instant::now() + Duration::from_secs(2);
+        let mut buffer = [0; 2048];
+        loop {
+            assert!(
+                Instant::now() < deadline,
+                "the frame with {tags} tags did not arrive"
+            );
+            match b.recv(&mut buffer).expect("receive") {
+                Some(got) if buffer[..got.len] == frame[..] => break,
+                _ => std::thread::sleep(Duration::from_millis(1)),
+            }
+        }
+    }
+    assert!(box_.stop().counters.taken >= 2);
+}
+
+#[test]
+fn af_packet_forwards_offload_segments() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Packet), 1) else {
+        return;
+    };
+    assert!(!box_.info.fail_open);
+    assert!(lab.ping(), "the driver forwards everything");
+    lab.transfer(5000, 8 * MIB);
+    let outcome = box_.stop();
+    assert!(outcome.longest > 1514, "TSO is on: {}", outcome.longest);
+    let stats = outcome.stats[0];
+    assert_eq!(
+        (stats.sides[0].tx_dropped, stats.sides[1].tx_dropped),
+        (0, 0)
+    );
+    assert_eq!(stats.frames_held, 0);
+}
+
+#[test]
+fn what_cannot_work_is_refused_with_the_command_that_helps() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let refusals = |lab: &Lab| {
+        let problems = lab.within("m", || check("b1", "a1"));
+        let bad = problems
+            .into_iter()
+            .filter(|p| p.severity == Severity::Refusal);
+        bad.collect::<Vec<_>>()
+    };
+    let found = refusals(&lab);
+    assert_eq!(found.len(), 1, "{found:?}");
+    assert!(found[0].what.contains("not ports of the same bridge"));
+    let refused = lab.within("m", || Session::open(&config(Prefer::Auto)).err());
+    assert!(refused.is_some());
+    assert!(lab.exec("m", &["sh", "-c", &found[0].fix]), "the fix works");
+    assert_eq!(refusals(&lab), []);
+
+    lab.ip("m", &["link", "set", "a1", "mtu", "1400"]);
+    let found = refusals(&lab);
+    assert_eq!(found[0].fix, "ip link set b1 mtu 1400");
+    assert!(lab.exec("m", &["sh", "-c", &found[0].fix]));
+    lab.ip("m", &["link", "set", "a1", "down"]);
+    assert_eq!(refusals(&lab)[0].fix, "ip link set a1 up");
+    assert!(lab.exec("m", &["sh", "-c", "ip link set a1 up"]));
+    lab.ip(
+        "m",
+        &[
+            "link", "add", "third", "type", "veth", "peer", "name", "fourth",
+        ],
+    );
+    lab.ip("m", &["link", "set", "third", "master", "windlass0"]);
+    assert_eq!(refusals(&lab)[0].fix, "ip link set third nomaster");
+
+    let same = lab.within("m", || check("a1", "a1"));
+    assert!(same[0].what.contains("both"));
+    let absent = lab.within("m", || check("a1", "a9"));
+    assert!(absent[0].what.contains("a9"));
+    let packet = windlass_io::DriverConfig {
+        prefer: Prefer::Packet,
+        ..config(Prefer::Packet)
+    };
+    let refused = lab
+        .within("m", move || Session::open(&packet).err())
+        .expect("in a bridge");
+    assert!(refused.to_string().contains("nomaster"), "{refused}");
+}
+
+#[test]
+fn killing_the_process_costs_no_connection() {
+    const CHILD: &str = "WINDLASS_IO_TEST_NAMESPACE";
+    if let Ok(path) = std::env::var(CHILD) {
+        enter(&path).expect("setns");
+        let mut session = open(&config(Prefer::Auto)).expect("session");
+        let mut drivers = session.drivers();
+        println!("\nready");
+        loop {
+            forward_once(&mut drivers[0], 1);
+        }
+    }
+    let Some(lab) = Lab::new(1500) else { return };
+    if !kernel_has_af_xdp() {
+        return;
+    }
+    let name = "killing_the_process_costs_no_connection";
+    let mut child = Command::new(std::env::current_exe().expect("this test"))
+        .args(["--exact", name, "--nocapture"])
+        .env(CHILD, format!("/run/netns/{}", lab.ns("m")))
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("spawn");
+    let mut lines = std::io::BufReader::new(child.stdout.take().expect("piped")).lines();
+    assert!(
+        lines.any(|l| l.is_ok_and(|l| l == "ready")),
+        "the box starts"
+    );
+
+    let attached = || lab.exec("m", &["sh", "-c", "ip link show a1 | grep -q xdp"]);
+    assert!(attached());
+    let (client, server) = lab.connect(5000);
+    exchange(&client, &server, MIB);
+    let running = std::thread::scope(|scope| {
+        let transfer = scope.spawn(|| exchange(&client, &server, 64 * MIB));
+        std::thread::sleep(Duration::from_millis(30));
+        child.kill().expect("kill -9");
+        child.wait().expect("ended");
+        transfer.join()
+    });
+    assert!(running.is_ok(), "the transfer under way goes on");
+    assert!(!attached(), "the link ended with the process");
+    exchange(&client, &server, MIB);
+    assert!(lab.ping());
+    lab.transfer(5001, MIB);
+}
