@@ -3,7 +3,7 @@
 use crate::{ByteRate, Nanos, SECOND};
 
 /// `a * b / d`, rounded down, saturating. The common case never leaves 64 bits.
-pub(crate) fn mul_div(a: u64, b: u64, d: u64) -> u64 {
+pub fn mul_div(a: u64, b: u64, d: u64) -> u64 {
     let d = d.max(1);
     match a.checked_mul(b) {
         Some(product) => product / d,
@@ -15,12 +15,12 @@ pub(crate) fn mul_div(a: u64, b: u64, d: u64) -> u64 {
 }
 
 /// Bytes that `rate` delivers in `span`.
-pub(crate) fn bytes_over(rate: ByteRate, span: Nanos) -> u64 {
+pub fn bytes_over(rate: ByteRate, span: Nanos) -> u64 {
     mul_div(rate, span, SECOND)
 }
 
 /// The rate that delivers `bytes` in `span`.
-pub(crate) fn rate_over(bytes: u64, span: Nanos) -> ByteRate {
+pub fn rate_over(bytes: u64, span: Nanos) -> ByteRate {
     mul_div(bytes, SECOND, span)
 }
 

@@ -1,0 +1,56 @@
+//! What every step of the engine works with.
+
+use windlass_cc::Nanos;
+use windlass_wire::Segment;
+
+use crate::{Counters, Limits, Pkt, Pool, Side, Tx, TxChecksum};
+
+/// Offset of the checksum in the TCP header (RFC 9293 §3.1).
+const TCP_CHECKSUM_OFFSET: u16 = 16;
+
+/// Packets and bytes held for repair.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Held {
+    pub bytes: u64,
+    pub packets: u64,
+}
+
+/// One call into the engine: the time, the packet memory, where packets go, and the books.
+pub(crate) struct Context<'a, P: Pool> {
+    pub now: Nanos,
+    pub pool: &'a mut P,
+    pub out: &'a mut Vec<Tx>,
+    pub counters: &'a mut Counters,
+    pub limits: &'a Limits,
+    /// What is held for repair by all flows.
+    pub held: &'a mut Held,
+}
+
+impl<P: Pool> Context<'_, P> {
+    /// Sends a packet whose segment has been read.
+    pub(crate) fn emit(&mut self, pkt: Pkt, to: Side, segment: &Segment) {
+        let partial_at = partial_at(segment);
+        self.emit_partial(pkt, to, partial_at);
+    }
+
+    /// Sends a packet; `partial_at` is where its TCP header begins if its checksum is partial,
+    /// else 0.
+    pub(crate) fn emit_partial(&mut self, pkt: Pkt, to: Side, partial_at: u16) {
+        let checksum = match partial_at {
+            0 => TxChecksum::Done,
+            start => TxChecksum::Partial {
+                start,
+                offset: TCP_CHECKSUM_OFFSET,
+            },
+        };
+        self.out.push(Tx { pkt, to, checksum });
+    }
+}
+
+/// Where the TCP header begins if the checksum of the segment is partial, else 0.
+pub(crate) fn partial_at(segment: &Segment) -> u16 {
+    match segment.checksum {
+        windlass_wire::ChecksumState::Full => 0,
+        windlass_wire::ChecksumState::Partial => segment.at.tcp,
+    }
+}

@@ -1,0 +1,198 @@
+//! What the engine counts.
+
+/// Why packets of a connection pass unchanged.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum PassReason {
+    /// Not IPv4 or IPv6.
+    NotIp,
+    /// Not TCP.
+    NotTcp,
+    /// A fragment.
+    Fragment,
+    /// A malformed header.
+    Malformed,
+    /// No SYN was seen, so no window scale is known.
+    NoSyn,
+    /// Multipath TCP.
+    Mptcp,
+    /// TCP MD5 signatures.
+    Md5,
+    /// TCP authentication option.
+    Ao,
+    /// AccECN (RFC 9768) was negotiated.
+    AccEcn,
+    /// Data in the SYN of the sender (TCP Fast Open).
+    FastOpenData,
+    /// Only one direction is visible.
+    OneWay,
+    /// An acknowledgement of data that was never seen.
+    UnseenData,
+    /// Policy leaves the connection alone.
+    Policy,
+    /// The flow table is full.
+    FlowLimit,
+    /// Too many segments are outstanding.
+    SegmentLimit,
+    /// Bypass is on.
+    Bypass,
+    /// The connection is closed.
+    Closed,
+    /// A bad TCP checksum.
+    BadChecksum,
+}
+
+impl PassReason {
+    /// All of them.
+    pub const ALL: [PassReason; 18] = [
+        PassReason::NotIp,
+        PassReason::NotTcp,
+        PassReason::Fragment,
+        PassReason::Malformed,
+        PassReason::NoSyn,
+        PassReason::Mptcp,
+        PassReason::Md5,
+        PassReason::Ao,
+        PassReason::AccEcn,
+        PassReason::FastOpenData,
+        PassReason::OneWay,
+        PassReason::UnseenData,
+        PassReason::Policy,
+        PassReason::FlowLimit,
+        PassReason::SegmentLimit,
+        PassReason::Bypass,
+        PassReason::Closed,
+        PassReason::BadChecksum,
+    ];
+
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            PassReason::NotIp => "not_ip",
+            PassReason::NotTcp => "not_tcp",
+            PassReason::Fragment => "fragment",
+            PassReason::Malformed => "malformed",
+            PassReason::NoSyn => "no_syn",
+            PassReason::Mptcp => "mptcp",
+            PassReason::Md5 => "md5",
+            PassReason::Ao => "ao",
+            PassReason::AccEcn => "acc_ecn",
+            PassReason::FastOpenData => "fast_open_data",
+            PassReason::OneWay => "one_way",
+            PassReason::UnseenData => "unseen_data",
+            PassReason::Policy => "policy",
+            PassReason::FlowLimit => "flow_limit",
+            PassReason::SegmentLimit => "segment_limit",
+            PassReason::Bypass => "bypass",
+            PassReason::Closed => "closed",
+            PassReason::BadChecksum => "bad_checksum",
+        }
+    }
+}
+
+macro_rules! counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Counts since the engine was made.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub struct Counters {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+            /// Packets passed unchanged, by [`PassReason`].
+            pub passed: [u64; PassReason::ALL.len()],
+        }
+
+        impl Counters {
+            /// Name and value of each counter, those of passed packets as `passed_<reason>`.
+            pub fn each(&self, mut see: impl FnMut(&'static str, Option<PassReason>, u64)) {
+                $(see(stringify!($name), None, self.$name);)+
+                for reason in PassReason::ALL {
+                    see("passed", Some(reason), self.passed[reason as usize]);
+                }
+            }
+
+            /// The value of the counter called `name` (`passed_<reason>` for those of passed packets).
+            pub fn get(&self, name: &str) -> Option<u64> {
+                let mut found = None;
+                self.each(|n, reason, value| {
+                    let same = match reason {
+                        None => n == name,
+                        Some(r) => name.strip_prefix("passed_") == Some(r.name()),
+                    };
+                    if same {
+                        found = Some(value);
+                    }
+                });
+                found
+            }
+
+            /// Adds another engine's counts.
+            pub fn add(&mut self, other: &Counters) {
+                $(self.$name += other.$name;)+
+                for (mine, theirs) in self.passed.iter_mut().zip(other.passed) {
+                    *mine += theirs;
+                }
+            }
+        }
+    };
+}
+
+counters! {
+    /// Packets taken in.
+    packets,
+    /// Data packets of governed flows.
+    data_packets,
+    /// ACKs of governed flows.
+    ack_packets,
+    /// Connections seen from their SYN.
+    connections,
+    /// Flows (directions) governed.
+    flows_governed,
+    /// Segments marked lost.
+    lost,
+    /// Segments retransmitted by the box.
+    repaired,
+    /// Second copies sent.
+    copies,
+    /// Tail loss probes sent by the box.
+    tail_probes,
+    /// Retransmission time-outs of the box.
+    timeouts,
+    /// Retransmissions of the sender swallowed because the box repairs.
+    sender_retransmissions_absorbed,
+    /// Retransmissions of the sender passed on.
+    sender_retransmissions_passed,
+    /// Times a flow was handed back to its sender.
+    handed_back,
+    /// Times it was taken over again.
+    taken_over,
+    /// Duplicate or old ACKs not shown to the sender.
+    acks_absorbed,
+    /// ACKs replaced by a later one while being thinned.
+    acks_thinned,
+    /// Window updates and ACKs made by the box (their ACK number is the receiver's).
+    acks_made,
+    /// DSACK blocks told to the sender for absorbed probes.
+    dsacks_told,
+    /// ECE flags hidden from the sender.
+    ece_hidden,
+    /// CWR flags set toward the receiver.
+    cwr_set,
+    /// SACK-permitted options inserted into SYN-ACKs.
+    sack_inserted,
+    /// DSACK blocks received: something arrived twice.
+    dsacks_received,
+    /// Congestion events that proved to be none.
+    spurious,
+    /// Packets forwarded without being held, because a budget was exhausted.
+    unheld,
+    /// Bytes of data forwarded for governed flows, first transmissions.
+    bytes_sent,
+    /// Bytes retransmitted or copied by the box.
+    bytes_resent,
+    /// Connections forgotten because they were idle.
+    idle_expired,
+}
+
+impl Counters {
+    pub(crate) fn pass(&mut self, reason: PassReason) {
+        self.passed[reason as usize] += 1;
+    }
+}

@@ -1,0 +1,110 @@
+//! What the engine asks of policy: who is governed, in which mode, by what.
+
+use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
+use windlass_wire::FlowKey;
+
+use crate::Side;
+
+/// How far the engine may go with a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Mode {
+    /// Measure, change nothing.
+    Observe,
+    /// Also compute what would be done.
+    Advise,
+    /// Do it.
+    #[default]
+    Enforce,
+}
+
+impl Mode {
+    /// Its name in configuration and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Observe => "observe",
+            Mode::Advise => "advise",
+            Mode::Enforce => "enforce",
+        }
+    }
+}
+
+/// Second copies of packets, sent a little later in idle pacing slots only (Flach et al. 2013,
+/// "gentle aggression").
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Redundancy {
+    /// Copies of retransmissions.
+    pub repairs: bool,
+    /// Copies of the first so many data segments of a flow.
+    pub first_segments: u32,
+    /// A second copy of the sender's SYN-ACK.
+    pub syn_ack: bool,
+    /// How much later than the packet itself its copy leaves, ns.
+    pub delay: Nanos,
+    /// Copies at most, in thousandths of the segments sent, retransmission copies aside.
+    pub budget_permille: u32,
+}
+
+impl Redundancy {
+    /// No copies.
+    pub const OFF: Redundancy = Redundancy {
+        repairs: false,
+        first_segments: 0,
+        syn_ack: false,
+        delay: 3 * MILLISECOND,
+        budget_permille: 0,
+    };
+    /// Copies of what is repaired, and nothing else.
+    pub const REPAIRS: Redundancy = Redundancy {
+        repairs: true,
+        ..Redundancy::OFF
+    };
+    /// Copies of repairs, of the SYN-ACK and of the first 900 segments.
+    pub const EARLY: Redundancy = Redundancy {
+        repairs: true,
+        first_segments: 900,
+        syn_ack: true,
+        delay: 3 * MILLISECOND,
+        budget_permille: 1000,
+    };
+}
+
+/// What policy wants for one direction of one connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Verdict {
+    /// How far to go.
+    pub mode: Mode,
+    /// The congestion control.
+    pub algorithm: AlgorithmId,
+    /// Copies.
+    pub redundancy: Redundancy,
+    /// Keep the sender's own slow start from ending early (ARCHITECTURE.md, "Head-room").
+    pub headroom: bool,
+    /// Offer SACK to the receiver on behalf of a sender that does not do it.
+    pub insert_sack: bool,
+}
+
+impl Verdict {
+    /// Enforce `algorithm` with all the help the engine has, without copies.
+    pub fn enforce(algorithm: AlgorithmId) -> Verdict {
+        Verdict {
+            mode: Mode::Enforce,
+            algorithm,
+            redundancy: Redundancy::OFF,
+            headroom: true,
+            insert_sack: true,
+        }
+    }
+}
+
+/// Policy, as the engine sees it. Asked twice for each connection, once per direction of data.
+pub trait Decide: Send {
+    /// `flow` runs from the sender of the data to its receiver; `None` leaves this direction alone.
+    fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict>;
+}
+
+/// One verdict for every flow whose sender is inside.
+impl Decide for Verdict {
+    fn decide(&self, _flow: &FlowKey, sender: Side) -> Option<Verdict> {
+        (sender == Side::Inside).then_some(*self)
+    }
+}

@@ -1,0 +1,305 @@
+//! The engine: the flow table, and the way of a packet through it.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use slab::Slab;
+use windlass_wire::{Flags, FlowKey, Segment, Unparsed, parse, partial_checksum, verify_tcp};
+
+use crate::conn::Conn;
+use crate::context::{Context, Held};
+use crate::counters::{Counters, PassReason};
+use crate::decide::Decide;
+use crate::wheel::Wheel;
+use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, Tx, TxChecksum};
+
+/// Names of passing connections kept for [`Engine::take_excluded`]. Beyond it they are not named,
+/// and their packets keep coming.
+const EXCLUDED_WAITING: usize = 1024;
+
+/// One engine: owned by one worker, sharing nothing with others.
+pub struct Engine {
+    policy: Box<dyn Decide>,
+    limits: Limits,
+    table: HashMap<FlowKey, u32, FixedState>,
+    conns: Slab<Conn>,
+    wheel: Wheel,
+    fired: Vec<u32>,
+    counters: Counters,
+    held: Held,
+    bypass: bool,
+    seed: u64,
+    excluded: Vec<FlowKey>,
+}
+
+impl Engine {
+    /// An engine that starts at `now`. `seed` makes hashing and the algorithms' dice repeatable.
+    pub fn new(policy: Box<dyn Decide>, limits: Limits, now: Nanos, seed: u64) -> Self {
+        Engine {
+            policy,
+            limits,
+            table: HashMap::with_hasher(FixedState::with_seed(seed)),
+            conns: Slab::new(),
+            wheel: Wheel::new(now),
+            fired: Vec::new(),
+            counters: Counters::default(),
+            held: Held::default(),
+            bypass: false,
+            seed,
+            excluded: Vec::new(),
+        }
+    }
+
+    /// Takes a packet from one side. What is to be sent is added to `out`.
+    pub fn on_packet<P: Pool>(
+        &mut self,
+        now: Nanos,
+        from: Side,
+        pkt: Pkt,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) {
+        self.counters.packets += 1;
+        let len = pool.len(pkt);
+        let segment = match parse(pool.head(pkt), len) {
+            Ok(segment) => segment,
+            Err(why) => return self.pass_unparsed(why, from, pkt, pool, out),
+        };
+        if self.bypass {
+            return self.pass(PassReason::Bypass, from, &segment, pkt, pool, out, now);
+        }
+        // A short packet is checked whole before its numbers are believed; a long one that was
+        // damaged is not acknowledged, and its sender gets to repair it in the end.
+        let head = pool.head(pkt);
+        if segment.payload_len < 128 && head.len() == len as usize && !verify_tcp(head, &segment) {
+            return self.pass(PassReason::BadChecksum, from, &segment, pkt, pool, out, now);
+        }
+        let (key, swapped) = segment.key.canonical();
+        let index = match self.table.get(&key) {
+            Some(&index) => index,
+            None => match self.admit(now, key, swapped, from, &segment) {
+                Ok(index) => index,
+                Err(reason) => return self.pass(reason, from, &segment, pkt, pool, out, now),
+            },
+        };
+        let (mut ctx, conns, wheel, policy) = self.split(now, pool, out);
+        let conn = &mut conns[index as usize];
+        let was_passing = conn.passing();
+        conn.on_packet(&mut ctx, policy, from, &segment, pkt);
+        Self::arm(wheel, conn, index, now, ctx.limits);
+        if was_passing.is_none() && conn.passing().is_some_and(Self::worth_excluding) {
+            self.note_excluded(key);
+        }
+    }
+
+    /// When [`Engine::on_timer`] should be called next.
+    pub fn poll_at(&self) -> Option<Nanos> {
+        self.wheel.poll_at()
+    }
+
+    /// Does what has come due by `now`.
+    pub fn on_timer<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
+        let mut fired = std::mem::take(&mut self.fired);
+        fired.clear();
+        self.wheel.advance(now, &mut fired);
+        for &index in &fired {
+            let (mut ctx, conns, wheel, _) = self.split(now, pool, out);
+            let Some(conn) = conns.get_mut(index as usize) else {
+                continue;
+            };
+            conn.armed_at = None;
+            if conn.expired(now, ctx.limits) {
+                conn.let_go(&mut ctx, PassReason::Closed);
+                ctx.counters.idle_expired += 1;
+                let key = conn.key;
+                conns.remove(index as usize);
+                self.table.remove(&key);
+                continue;
+            }
+            conn.on_timer(&mut ctx);
+            Self::arm(wheel, conn, index, now, ctx.limits);
+        }
+        self.fired = fired;
+    }
+
+    /// Turns enforcement off for all flows at once, or on again for new connections. What waits is
+    /// sent; connections that existed are never taken up again, since their packets were not seen.
+    pub fn set_bypass<P: Pool>(&mut self, on: bool, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
+        if on && !self.bypass {
+            self.release(now, PassReason::Bypass, pool, out);
+        }
+        self.bypass = on;
+    }
+
+    /// Lets go of every connection, as before a stop: what waits is sent, nothing is held.
+    pub fn release<P: Pool>(
+        &mut self,
+        now: Nanos,
+        reason: PassReason,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) {
+        let (mut ctx, conns, ..) = self.split(now, pool, out);
+        for (_, conn) in conns.iter_mut() {
+            conn.let_go(&mut ctx, reason);
+        }
+    }
+
+    /// Whether bypass is on.
+    pub fn bypass(&self) -> bool {
+        self.bypass
+    }
+
+    /// Puts another policy in charge of new connections.
+    pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
+        self.policy = policy;
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Connections in the table.
+    pub fn connections(&self) -> usize {
+        self.conns.len()
+    }
+
+    /// Bytes held for repair.
+    pub fn held_bytes(&self) -> u64 {
+        self.held.bytes
+    }
+
+    /// Packets held for repair.
+    pub fn held_packets(&self) -> u64 {
+        self.held.packets
+    }
+
+    /// Every governed flow.
+    pub fn flows(&self) -> impl Iterator<Item = FlowInfo> + '_ {
+        self.conns.iter().flat_map(|(_, conn)| conn.infos())
+    }
+
+    /// Connections that will pass for good, since the last call: whoever feeds the engine may keep
+    /// their packets from it. A new SYN with the same name must still come.
+    pub fn take_excluded(&mut self, mut each: impl FnMut(FlowKey)) {
+        self.excluded.drain(..).for_each(&mut each);
+    }
+
+    fn note_excluded(&mut self, key: FlowKey) {
+        if self.excluded.len() < EXCLUDED_WAITING {
+            self.excluded.push(key);
+        }
+    }
+
+    fn worth_excluding(reason: PassReason) -> bool {
+        !matches!(reason, PassReason::Closed | PassReason::Bypass)
+    }
+
+    fn split<'a, P: Pool>(
+        &'a mut self,
+        now: Nanos,
+        pool: &'a mut P,
+        out: &'a mut Vec<Tx>,
+    ) -> (
+        Context<'a, P>,
+        &'a mut Slab<Conn>,
+        &'a mut Wheel,
+        &'a dyn Decide,
+    ) {
+        let context = Context {
+            now,
+            pool,
+            out,
+            counters: &mut self.counters,
+            limits: &self.limits,
+            held: &mut self.held,
+        };
+        (context, &mut self.conns, &mut self.wheel, &*self.policy)
+    }
+
+    /// The wheel calls at the earliest time that is wanted. A call that has become too early is
+    /// left as it is: it finds nothing to do and sets the next.
+    fn arm(wheel: &mut Wheel, conn: &mut Conn, index: u32, now: Nanos, limits: &Limits) {
+        let at = conn.poll_at(now, limits);
+        if conn.armed_at.is_none_or(|armed| at < armed) {
+            conn.armed_at = Some(at);
+            wheel.set(index, at);
+        }
+    }
+
+    /// A connection for the table, if this is its SYN.
+    fn admit(
+        &mut self,
+        now: Nanos,
+        key: FlowKey,
+        swapped: bool,
+        from: Side,
+        segment: &Segment,
+    ) -> Result<u32, PassReason> {
+        if !segment.flags.has(Flags::SYN)
+            || segment.flags.has(Flags::ACK)
+            || segment.flags.has(Flags::RST)
+        {
+            return Err(PassReason::NoSyn);
+        }
+        if self.conns.len() >= self.limits.flows {
+            return Err(PassReason::FlowLimit);
+        }
+        self.counters.connections += 1;
+        self.seed = self
+            .seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let first_end = if swapped { from.other() } else { from };
+        let index = self.conns.insert(Conn::new(key, first_end, now, self.seed)) as u32;
+        self.table.insert(key, index);
+        Ok(index)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn pass<P: Pool>(
+        &mut self,
+        reason: PassReason,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+        now: Nanos,
+    ) {
+        self.counters.pass(reason);
+        if reason == PassReason::NoSyn
+            && !segment.flags.has(Flags::SYN)
+            && !segment.flags.has(Flags::RST)
+        {
+            self.note_excluded(segment.key.canonical().0);
+        }
+        let (mut ctx, ..) = self.split(now, pool, out);
+        ctx.emit(pkt, from.other(), segment);
+    }
+
+    fn pass_unparsed<P: Pool>(
+        &mut self,
+        why: Unparsed,
+        from: Side,
+        pkt: Pkt,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) {
+        self.counters.pass(match why {
+            Unparsed::NotIp => PassReason::NotIp,
+            Unparsed::NotTcp => PassReason::NotTcp,
+            Unparsed::Fragment => PassReason::Fragment,
+            Unparsed::Malformed(_) => PassReason::Malformed,
+        });
+        let checksum = match partial_checksum(pool.head(pkt), pool.len(pkt)) {
+            Some((start, offset)) => TxChecksum::Partial { start, offset },
+            None => TxChecksum::Done,
+        };
+        out.push(Tx {
+            pkt,
+            to: from.other(),
+            checksum,
+        });
+    }
+}

@@ -1,0 +1,349 @@
+//! What comes from the receiver: scored, sampled, told to the algorithm.
+
+use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
+use windlass_wire::{Flags, Segment, Template};
+
+use super::{Flow, Recovery};
+use crate::context::Context;
+use crate::{PassReason, Pkt, Pool, seq};
+
+/// What one ACK brought about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Score {
+    /// Bytes by which the cumulative ACK advanced.
+    pub acked: u64,
+    /// Bytes newly delivered.
+    pub delivered: u64,
+    /// Bytes newly lost, and in how many separate ranges.
+    pub lost: u64,
+    pub lost_ranges: u32,
+    /// RTT of the newest segment that was sent once only.
+    pub rtt: Option<Nanos>,
+    /// Send time of that segment.
+    rtt_of: Nanos,
+    /// The ACK covers a retransmission.
+    repaired: bool,
+}
+
+impl Flow {
+    /// Takes an acknowledgement in. The offset it acknowledges, or `None` if it means nothing here.
+    pub(crate) fn on_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+    ) -> Option<u64> {
+        if self.pass.is_some() {
+            return None;
+        }
+        let ack = seq::offset(self.setup.iss, segment.ack, self.una).filter(|a| *a >= 1)?;
+        if ack > self.nxt {
+            // A zero-window probe or a keepalive may be one byte ahead of what was seen; anything
+            // else means that data took another way.
+            self.release_all(ctx, PassReason::UnseenData);
+            return None;
+        }
+        ctx.counters.ack_packets += 1;
+        self.note_receiver(ctx.pool.head(pkt), segment, ack);
+        let before = self.pipe();
+        let mut score = Score::default();
+        let dsack = self.note_dsack(ctx, segment, ack);
+        if ack > self.una {
+            self.advance(ctx, ack, &mut score);
+        }
+        if self.setup.receiver_sacks {
+            self.score_sack(ctx, segment, &mut score);
+        } else if ack == self.una
+            && score.acked == 0
+            && Self::is_pure_ack(segment)
+            && self.inflight > 0
+        {
+            self.score_duplicate(ctx, &mut score);
+        }
+        self.after_score(ctx, segment, before, dsack, score);
+        Some(ack)
+    }
+
+    /// The receiver's own window, sequence and headers.
+    fn note_receiver(&mut self, head: &[u8], segment: &Segment, ack: u64) {
+        let edge = ack + (u64::from(segment.window) << self.setup.scale);
+        if ack >= self.una {
+            self.receiver_edge = if ack > self.una {
+                edge
+            } else {
+                self.receiver_edge.max(edge)
+            };
+        }
+        if self.template.is_none() {
+            self.template = Some(Template::of(head, segment));
+        }
+        self.feedback.note_receiver(segment);
+    }
+
+    /// RFC 2883: a first block below the ACK, or within the second block, reports a duplicate.
+    fn note_dsack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        ack: u64,
+    ) -> bool {
+        let mut blocks = segment.options.sack.iter();
+        let Some((left, right)) = blocks.next() else {
+            return false;
+        };
+        let below = !seq::later(right, segment.ack);
+        let inside = blocks
+            .next()
+            .is_some_and(|(l, r)| !seq::later(l, left) && !seq::later(right, r));
+        if !below && !inside {
+            return false;
+        }
+        ctx.counters.dsacks_received += 1;
+        self.rack.on_dsack(ack.max(self.una), self.sent_nxt);
+        if self.copies.any_sent() {
+            return true;
+        }
+        if let Some(recovery) = &mut self.recovery {
+            recovery.undo_left = recovery.undo_left.saturating_sub(1);
+            if recovery.undo_left == 0 && recovery.resent > 0 {
+                // Every retransmission of this episode arrived twice: nothing had been lost.
+                ctx.counters.spurious += 1;
+                self.cc.on_spurious(ctx.now, &self.path);
+                self.recovery = None;
+            }
+        }
+        true
+    }
+
+    /// The cumulative ACK moves to `ack`.
+    fn advance<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, score: &mut Score) {
+        score.acked = ack - self.una;
+        while let Some(front) = self.hold.front() {
+            if front.end > ack {
+                break;
+            }
+            self.deliver(ctx, 0, score);
+            if let Some(piece) = self.hold.pop_front() {
+                if piece.sacked {
+                    self.sacked_bytes -= piece.len();
+                }
+                self.drop_packet(ctx, piece.pkt);
+            }
+        }
+        self.una = ack;
+        self.sacked.forget_below(ack);
+        self.sent_nxt = self.sent_nxt.max(ack);
+        self.dup_acks = 0;
+        // One segment of what is acknowledged filled the hole; the rest had been counted.
+        let counted = score.acked.saturating_sub(u64::from(self.path.mss));
+        self.dup_bytes = self.dup_bytes.saturating_sub(counted);
+        self.sender_tries = 0;
+        self.rto_backoff = 0;
+        if !self.setup.receiver_sacks && self.recovery.is_some_and(|r| ack < r.point) {
+            // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
+            self.mark_lost(ctx, 0, score);
+        }
+    }
+
+    /// The piece at `index` has reached the receiver.
+    fn deliver<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, score: &mut Score) {
+        let piece = *self.hold.get(index);
+        if piece.sacked || !piece.sent {
+            return;
+        }
+        let len = piece.len();
+        if piece.lost {
+            self.lost_bytes -= len;
+        } else {
+            self.inflight -= len;
+        }
+        score.delivered += len;
+        let once = piece.transmissions == 1 && !piece.copied;
+        if piece.sent_at > 0 {
+            self.rack
+                .on_delivered(ctx.now, piece.sent_at, piece.end, !once, self.path.min_rtt);
+            self.sampler.on_delivered(
+                ctx.now,
+                len,
+                piece.sent_at,
+                piece.end,
+                &piece.snapshot,
+                !piece.copied,
+            );
+            if once {
+                self.train.on_delivered(piece.sent_at, piece.end);
+            }
+        }
+        score.repaired |= piece.transmissions > 1;
+        if once && piece.sent_at >= score.rtt_of {
+            score.rtt_of = piece.sent_at;
+            score.rtt = Some(ctx.now - piece.sent_at);
+        }
+        let piece = self.hold.get_mut(index);
+        piece.lost = false;
+    }
+
+    /// Takes the SACK blocks in (RFC 2018); each byte counts once.
+    fn score_sack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        score: &mut Score,
+    ) {
+        for (left, right) in segment.options.sack.iter() {
+            let (Some(start), Some(end)) = (
+                seq::offset(self.setup.iss, left, self.una),
+                seq::offset(self.setup.iss, right, self.una),
+            ) else {
+                continue;
+            };
+            if start < self.una || end <= start || end > self.sent_nxt {
+                continue;
+            }
+            let mut fresh = (u64::MAX, 0);
+            self.sacked
+                .add(start, end, ctx.limits.sack_ranges_per_flow, |s, e| {
+                    fresh = (fresh.0.min(s), fresh.1.max(e));
+                });
+            if fresh.0 < fresh.1 {
+                self.sack_pieces(ctx, fresh.0, fresh.1, score);
+            }
+        }
+    }
+
+    fn sack_pieces<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        start: u64,
+        end: u64,
+        score: &mut Score,
+    ) {
+        let Some(mut index) = self.hold.index_of(start) else {
+            return;
+        };
+        while index < self.hold.len() && self.hold.get(index).start < end {
+            let piece = self.hold.get(index);
+            if piece.sent && !piece.sacked && self.sacked.covers(piece.start, piece.end) {
+                self.sacked_bytes += piece.len();
+                self.deliver(ctx, index, score);
+                self.hold.get_mut(index).sacked = true;
+            }
+            index += 1;
+        }
+    }
+
+    /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order.
+    fn score_duplicate<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &mut Score) {
+        self.dup_acks += 1;
+        self.dup_bytes = (self.dup_bytes + u64::from(self.path.mss)).min(self.inflight);
+        if self.dup_acks == 3 && self.recovery.is_none() {
+            self.mark_lost(ctx, 0, score);
+        }
+    }
+
+    /// Loss detection, samples, the algorithm, timers.
+    fn after_score<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        before: u64,
+        dsack: bool,
+        mut score: Score,
+    ) {
+        let now = ctx.now;
+        if !self.setup.receiver_sacks && score.repaired {
+            // Without SACK, what waited behind the hole is acknowledged late (RFC 6298 §3).
+            score.rtt = None;
+        }
+        if let Some(rtt) = score.rtt {
+            self.path.on_rtt(rtt);
+            self.rack.tlp_allowed = true;
+        }
+        let rate = self.sampler.take(now, self.path.min_rtt);
+        if let Some(rate) = rate.filter(|r| !r.app_limited || r.rate > self.path.max_bw) {
+            self.path.max_bw = self.path.max_bw.max(rate.rate);
+        }
+        self.train.on_ack(now, &self.path);
+        self.finish_probe(now, dsack, before);
+        if score.delivered > 0 || score.acked > 0 {
+            self.detect_losses(ctx, &mut score);
+        }
+        self.path.delivered = self.sampler.delivered;
+        self.path.lost = self.sampler.lost;
+        self.path.inflight = self.pipe();
+        self.enter_recovery(ctx, &score, before);
+        self.on_ece(ctx, segment, before);
+        if score.delivered + score.lost > 0 || score.rtt.is_some() {
+            let event = AckEvent {
+                now,
+                acked: score.acked,
+                delivered: score.delivered,
+                lost: score.lost,
+                inflight_before: before,
+                inflight: self.pipe(),
+                rtt: score.rtt,
+                rate,
+                ce_bytes: 0,
+                cwnd_limited: self.cwnd_limited(),
+                in_recovery: self.recovery.is_some(),
+                lost_ranges: score.lost_ranges,
+            };
+            self.cc.on_ack(&event, &self.path);
+        }
+        self.leave_recovery(now);
+        self.consider_take_over(ctx);
+        if score.delivered > 0 || score.acked > 0 {
+            self.arm_timers_on_ack(now);
+        }
+    }
+
+    fn enter_recovery<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &Score, before: u64) {
+        if score.lost == 0 || self.recovery.is_some() {
+            return;
+        }
+        self.recovery = Some(Recovery {
+            point: self.sent_nxt,
+            undo_left: 0,
+            resent: 0,
+        });
+        let event = CongestionEvent {
+            now: ctx.now,
+            signal: Signal::Loss,
+            inflight_before: before,
+            lost: score.lost,
+        };
+        self.cc.on_congestion(&event, &self.path);
+    }
+
+    pub(crate) fn leave_recovery(&mut self, now: Nanos) {
+        if self.recovery.is_some_and(|r| self.una >= r.point) {
+            self.recovery = None;
+            self.dup_bytes = 0;
+            self.rack.on_recovery_exit();
+            self.cc.on_recovery_exit(now, &self.path);
+        }
+    }
+
+    /// Classic ECN: the algorithm hears of it once per window; the receiver gets its CWR from the
+    /// box, since the sender will not see the ECE (RFC 3168 §6.1.2).
+    fn on_ece<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, before: u64) {
+        if self.ecn_point.is_some_and(|point| self.una >= point) {
+            self.ecn_point = None;
+            self.cc.on_recovery_exit(ctx.now, &self.path);
+        }
+        if !self.setup.ecn || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
+            return;
+        }
+        if self.ecn_point.is_none() && self.recovery.is_none() {
+            self.ecn_point = Some(self.sent_nxt);
+            self.cwr_due = self.in_charge();
+            let event = CongestionEvent {
+                now: ctx.now,
+                signal: Signal::Ecn,
+                inflight_before: before,
+                lost: 0,
+            };
+            self.cc.on_congestion(&event, &self.path);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! Redundancy: a second copy of early and of retransmitted segments, a few milliseconds later, in
+//! pacing slots that would stay empty (Flach et al. 2013, "Reducing Web Latency: the Virtue of
+//! Gentle Aggression").
+
+use std::collections::VecDeque;
+
+use windlass_cc::{Nanos, Phase};
+
+use super::Flow;
+use super::hold::Transmission;
+use crate::Pool;
+use crate::context::Context;
+
+/// Copies that may wait for their time at once. Further ones are not made.
+const PLANNED_COPIES: usize = 4096;
+
+#[derive(Clone, Copy, Debug)]
+struct Planned {
+    start: u64,
+    due: Nanos,
+    repair: bool,
+}
+
+/// The copies of one flow.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    planned: VecDeque<Planned>,
+    not_before: Nanos,
+    first_segments_seen: u32,
+    early_sent: u64,
+    sent: u64,
+}
+
+impl Copies {
+    pub(crate) fn poll_at(&self) -> Option<Nanos> {
+        self.planned.front().map(|p| p.due.max(self.not_before))
+    }
+
+    /// A DSACK may be about a copy rather than about a needless retransmission.
+    pub(crate) fn any_sent(&self) -> bool {
+        self.sent > 0
+    }
+
+    pub(crate) fn shrink(&mut self) {
+        self.planned.clear();
+        self.planned.shrink_to_fit();
+    }
+}
+
+impl Flow {
+    /// The piece at `index` has just been sent; a copy of it may follow.
+    pub(crate) fn plan_copy(&mut self, now: Nanos, index: usize, repair: bool) {
+        let policy = self.verdict.redundancy;
+        let wanted = if repair {
+            policy.repairs
+        } else {
+            self.copies.first_segments_seen = self.copies.first_segments_seen.saturating_add(1);
+            self.copies.first_segments_seen <= policy.first_segments && self.early()
+        };
+        if wanted && self.copies.planned.len() < PLANNED_COPIES {
+            let start = self.hold.get(index).start;
+            self.copies.planned.push_back(Planned {
+                start,
+                due: now + policy.delay,
+                repair,
+            });
+        }
+    }
+
+    /// Early copies end with start-up, and as soon as a queue shows.
+    fn early(&self) -> bool {
+        let starting = matches!(self.cc.control().phase, Phase::Startup | Phase::SlowStart);
+        let flat = self.path.srtt == 0
+            || self.path.latest_rtt <= self.path.min_rtt + self.path.min_rtt / 8;
+        starting && flat
+    }
+
+    /// Sends the copies whose time has come, while there is nothing better to send.
+    pub(crate) fn send_copies<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        while let Some(next) = self
+            .copies
+            .planned
+            .front()
+            .copied()
+            .filter(|p| p.due <= ctx.now)
+        {
+            if !self.pacer.may_send(ctx.now) {
+                self.copies.not_before = self.pacer.next;
+                return;
+            }
+            self.copies.planned.pop_front();
+            if self.may_copy(next) {
+                self.send_copy(ctx, next);
+            }
+        }
+    }
+
+    fn may_copy(&self, next: Planned) -> bool {
+        let Some(index) = self.hold.index_of(next.start) else {
+            return false;
+        };
+        let piece = self.hold.get(index);
+        let policy = self.verdict.redundancy;
+        let within_budget = next.repair
+            || self.copies.early_sent * 1000
+                <= u64::from(self.copies.first_segments_seen) * u64::from(policy.budget_permille);
+        piece.in_flight()
+            && piece.pkt.is_some()
+            && self.in_charge()
+            && within_budget
+            && (next.repair || self.early())
+            && self.inflight + piece.len() <= self.cc.control().cwnd
+    }
+
+    /// The copy takes the place of the packet in RACK's order: until it has had its time, the
+    /// segment is not lost. It stays out of rate and RTT samples.
+    fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
+        let Some(index) = self.hold.index_of(next.start) else {
+            return;
+        };
+        self.refresh(ctx, index, true);
+        let piece = self.hold.get_mut(index);
+        let Some(pkt) = piece.pkt else { return };
+        piece.copied = true;
+        piece.sent_at = ctx.now;
+        let (start, len, partial_at) = (piece.start, piece.len(), piece.partial_at);
+        self.hold.order.push_back(Transmission {
+            start,
+            sent_at: ctx.now,
+        });
+        let pkt = ctx.pool.share(pkt);
+        ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
+        let rate = self.pacing_rate();
+        self.pacer.on_sent(ctx.now, len, rate);
+        self.copies.sent += 1;
+        self.copies.early_sent += u64::from(!next.repair);
+        self.tally.copies += 1;
+        ctx.counters.copies += 1;
+        ctx.counters.bytes_resent += len;
+    }
+}

@@ -1,0 +1,215 @@
+//! What comes from the sender: tracked, held, queued for sending.
+
+use windlass_wire::{Flags, Segment};
+
+use super::hold::Piece;
+use super::rate::Snapshot;
+use super::{Flow, Latest};
+use crate::context::{Context, partial_at};
+use crate::{PassReason, Pkt, Pool, seq};
+
+impl Flow {
+    /// A packet from the sender, with data or without. Takes the packet over.
+    pub(crate) fn on_data<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        let to = self.setup.sender.other();
+        let len = u64::from(segment.seq_len());
+        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
+        if len == 0 || self.pass.is_some() {
+            return ctx.emit(pkt, to, segment);
+        }
+        let Some(start) = start.filter(|s| *s >= 1) else {
+            return ctx.emit(pkt, to, segment);
+        };
+        ctx.counters.data_packets += 1;
+        let end = start + len;
+        if end <= self.nxt {
+            self.on_old_data(ctx, segment, pkt, start, end);
+        } else {
+            if start > self.nxt {
+                self.on_gap(ctx, start);
+            }
+            self.on_new_data(ctx, segment, pkt, self.nxt.max(start), end);
+        }
+    }
+
+    /// The sender's own acknowledgement, to be repeated by held packets.
+    pub(crate) fn note_latest(&mut self, segment: &Segment) {
+        if seq::later(self.latest.ack, segment.ack) && self.latest.window != 0 {
+            return;
+        }
+        let tsecr = segment.options.timestamps.map_or(0, |t| t.ecr);
+        self.latest = Latest {
+            ack: segment.ack,
+            window: segment.window,
+            tsecr,
+        };
+    }
+
+    fn on_new_data<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        start: u64,
+        end: u64,
+    ) {
+        if self.hold.len() >= ctx.limits.segments_per_flow {
+            self.release_all(ctx, PassReason::SegmentLimit);
+            return ctx.emit(pkt, self.setup.sender.other(), segment);
+        }
+        if self.una == self.nxt {
+            self.on_restart(ctx);
+        }
+        self.nxt = end;
+        let mut piece = Piece {
+            start,
+            end,
+            pkt: None,
+            sent_at: 0,
+            snapshot: Snapshot::default(),
+            ack: segment.ack,
+            window: self.latest.window,
+            partial_at: partial_at(segment),
+            transmissions: 0,
+            sent: false,
+            sacked: false,
+            lost: false,
+            copied: false,
+        };
+        if !self.enforcing() {
+            return self.forward_unheld(ctx, piece, pkt);
+        }
+        let bytes = u64::from(ctx.pool.len(pkt));
+        if ctx.held.bytes + bytes > ctx.limits.held_bytes_total
+            || ctx.held.packets >= ctx.limits.held_packets_total
+        {
+            ctx.counters.unheld += 1;
+            return self.forward_unheld(ctx, piece, pkt);
+        }
+        ctx.held.bytes += bytes;
+        ctx.held.packets += 1;
+        self.held_bytes += bytes;
+        piece.pkt = Some(pkt);
+        self.hold.push(piece);
+        self.pump(ctx);
+    }
+
+    /// Sends a new segment at once and keeps only its record. What is queued goes first.
+    fn forward_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>, piece: Piece, pkt: Pkt) {
+        while let Some(index) = self.hold.unsent() {
+            self.transmit(ctx, index);
+        }
+        let index = self.hold.len();
+        self.hold.push(piece);
+        self.account_transmission(ctx, index);
+        ctx.emit_partial(pkt, self.setup.sender.other(), piece.partial_at);
+    }
+
+    /// Something between the sender and the box was lost or overtaken. Only the sender can repair
+    /// it, so it gets to see the receiver's ACKs as they are until the gap is closed.
+    fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+        let piece = Piece {
+            start: self.nxt,
+            end: start,
+            pkt: None,
+            sent_at: ctx.now,
+            snapshot: Snapshot::default(),
+            ack: 0,
+            window: 0,
+            partial_at: 0,
+            transmissions: 0,
+            sent: true,
+            sacked: false,
+            lost: true,
+            copied: false,
+        };
+        while let Some(index) = self.hold.unsent() {
+            self.transmit(ctx, index);
+        }
+        self.lost_bytes += piece.len();
+        self.hold.push(piece);
+        self.hold.advance_unsent();
+        self.nxt = start;
+        self.sent_nxt = self.sent_nxt.max(start);
+        if self.enforcing() {
+            self.hand_back(ctx);
+        }
+    }
+
+    /// A retransmission, or a packet that was overtaken.
+    fn on_old_data<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        start: u64,
+        end: u64,
+    ) {
+        self.tally.sender_retransmissions += 1;
+        if !self.enforcing() {
+            ctx.counters.sender_retransmissions_passed += 1;
+            self.note_sender_retransmission(ctx, start, end);
+            return ctx.emit(pkt, self.setup.sender.other(), segment);
+        }
+        if end <= self.feedback.ack {
+            // The sender knows that the receiver has this: it asks whether the receiver is alive.
+            return ctx.emit(pkt, self.setup.sender.other(), segment);
+        }
+        if end <= self.una {
+            // The receiver has it, but the ACK is still waiting here, or was lost on its way.
+            ctx.pool.free(pkt);
+            ctx.counters.sender_retransmissions_absorbed += 1;
+            return self.answer_known_data(ctx, start, end);
+        }
+        if self.in_charge() {
+            self.consider_hand_back(ctx, start);
+        }
+        if self.in_charge() {
+            ctx.counters.sender_retransmissions_absorbed += 1;
+            ctx.pool.free(pkt);
+            self.feedback.absorbed = Some((start, end));
+            return self.pump(ctx);
+        }
+        ctx.counters.sender_retransmissions_passed += 1;
+        self.note_sender_retransmission(ctx, start, end);
+        if let Some(stamps) = segment.options.timestamps
+            && self
+                .tsval_floor
+                .is_none_or(|floor| seq::later(stamps.val, floor))
+        {
+            self.tsval_floor = Some(stamps.val);
+        }
+        ctx.emit(pkt, self.setup.sender.other(), segment);
+    }
+
+    /// The sender's own retransmission leaves: it counts like ours.
+    fn note_sender_retransmission<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        start: u64,
+        end: u64,
+    ) {
+        let Some(mut index) = self.hold.index_of(start.max(self.una)) else {
+            return;
+        };
+        while index < self.hold.len() && self.hold.get(index).start < end {
+            if self.hold.get(index).sent && !self.hold.get(index).sacked {
+                self.account_transmission(ctx, index);
+            }
+            index += 1;
+        }
+    }
+
+    /// True for a packet that carries nothing but an acknowledgement.
+    pub(crate) fn is_pure_ack(segment: &Segment) -> bool {
+        const SPECIAL: Flags = Flags(Flags::SYN.0 | Flags::FIN.0 | Flags::RST.0 | Flags::URG.0);
+        segment.payload_len == 0
+            && segment.flags.has(Flags::ACK)
+            && segment.flags.0 & SPECIAL.0 == 0
+    }
+}

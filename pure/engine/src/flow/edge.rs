@@ -1,0 +1,59 @@
+//! The window edge that the sender is shown: it never moves left.
+
+use windlass_cc::{MILLISECOND, Nanos, bytes_over};
+
+use super::Flow;
+
+/// What the sender may be ahead of the network, on top of the time between two of its ACKs.
+const QUEUE_TIME: Nanos = 4 * MILLISECOND;
+/// The least it may be ahead, segments.
+const QUEUE_SEGMENTS: u64 = 10;
+
+impl Flow {
+    /// How much may wait in the box, bytes: enough to keep sending until the next ACK has brought
+    /// more from the sender.
+    fn queue_allowance(&self, now: Nanos) -> u64 {
+        let time = QUEUE_TIME + self.ack_interval(now);
+        let rate = self.pacing_rate().unwrap_or(0);
+        let by_rate = bytes_over(rate, time);
+        by_rate + QUEUE_SEGMENTS * u64::from(self.path.mss)
+    }
+
+    /// Where the edge should be now. What the receiver holds out of order and what is lost does
+    /// not count against the window: the sender is kept busy while holes are repaired.
+    pub(crate) fn target_edge(&self, now: Nanos, held_limit: u64) -> u64 {
+        if !self.in_charge() {
+            return self.receiver_edge;
+        }
+        let queue = self.queue_allowance(now);
+        let by_window =
+            self.una + self.cc.control().cwnd + self.sacked_bytes + self.lost_bytes + queue;
+        let by_queue = self.sent_nxt + queue;
+        by_window
+            .min(by_queue)
+            .min(self.una + held_limit)
+            .min(self.receiver_edge)
+    }
+
+    /// The window field for an ACK of `ack` that moves the edge toward `target`: rounded up to the
+    /// scale's unit, yet not beyond the receiver's own edge unless that was shown before.
+    pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
+        let scale = self.setup.scale;
+        let target = target.max(self.feedback.edge);
+        let mut units = target.saturating_sub(ack).div_ceil(1 << scale);
+        if ack + (units << scale) > self.receiver_edge {
+            let floor = self.receiver_edge.saturating_sub(ack) >> scale;
+            if ack + (floor << scale) >= self.feedback.edge {
+                units = floor;
+            }
+        }
+        let units = units.min(u64::from(u16::MAX));
+        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
+        units as u16
+    }
+
+    /// The sender has used up the edge it was shown.
+    pub(crate) fn at_edge(&self) -> bool {
+        self.nxt + u64::from(self.path.mss) > self.feedback.edge
+    }
+}

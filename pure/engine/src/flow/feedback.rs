@@ -1,0 +1,407 @@
+//! What the sender gets to see of the receiver's ACKs.
+//!
+//! Loss stays hidden: SACK blocks, duplicate ACKs and ECE are taken out. So does the shape that
+//! would end the sender's slow start (HyStart: a long train of ACKs, or nine inflated RTT samples
+//! in a round): ACKs are thinned in time while a hole is open or the RTT is raised, and a gap is
+//! made in them every quarter of an RTT.
+
+use windlass_cc::{MILLISECOND, Nanos};
+use windlass_wire::{AckFields, Editor, Flags, SackBlocks, Segment, Timestamps};
+
+use super::Flow;
+use crate::context::Context;
+use crate::{Pkt, Pool, seq};
+
+/// A gap in the ACKs that ends an ACK train (Linux HyStart: 2 ms, `tcp_cubic.c` 6.12), ns.
+const TRAIN_GAP: Nanos = 2_300_000;
+/// Below this RTT there is no need for gaps, and no room, ns.
+const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
+/// ACKs shown per RTT while they are thinned: fewer than the nine samples HyStart wants.
+const THINNED_PER_RTT: Nanos = 5;
+/// A window update of the box's own at most this often, ns.
+const UPDATE_INTERVAL: Nanos = MILLISECOND;
+
+/// An ACK that waits.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    pkt: Pkt,
+    segment: Segment,
+    ack: u64,
+    release_at: Nanos,
+}
+
+/// What has been shown, and what waits.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Feedback {
+    /// Highest ACK shown.
+    pub ack: u64,
+    /// Right edge shown.
+    pub edge: u64,
+    /// Highest TSval shown: it may not decrease, or the sender drops the ACK (PAWS).
+    tsval: Option<u32>,
+    /// The receiver's latest TSecr.
+    tsecr: u32,
+    /// The receiver's next sequence number.
+    receiver_next: u32,
+    pending: Option<Pending>,
+    shown_at: Nanos,
+    gap_until: Nanos,
+    next_gap_at: Nanos,
+    updated_at: Nanos,
+    /// The sender's own round: it ends when this is shown as acknowledged.
+    round_end: u64,
+    round_began: Nanos,
+    /// How long its last round took: its RTT with everything the box adds.
+    sender_rtt: Nanos,
+    /// A probe of the sender that was swallowed, to be reported by DSACK.
+    pub absorbed: Option<(u64, u64)>,
+}
+
+impl Feedback {
+    pub(crate) fn new(edge: u64, receiver_next: u32) -> Self {
+        Feedback {
+            ack: 1,
+            edge,
+            tsval: None,
+            tsecr: 0,
+            receiver_next,
+            pending: None,
+            shown_at: 0,
+            gap_until: 0,
+            next_gap_at: 0,
+            updated_at: 0,
+            round_end: 0,
+            round_began: 0,
+            sender_rtt: 0,
+            absorbed: None,
+        }
+    }
+
+    pub(crate) fn poll_at(&self) -> Option<Nanos> {
+        self.pending.map(|p| p.release_at)
+    }
+
+    pub(crate) fn note_receiver(&mut self, segment: &Segment) {
+        let next = segment.seq.wrapping_add(segment.seq_len());
+        if seq::later(next, self.receiver_next) {
+            self.receiver_next = next;
+        }
+        if let Some(stamps) = segment.options.timestamps
+            && (self.tsecr == 0 || seq::later(stamps.ecr, self.tsecr))
+        {
+            self.tsecr = stamps.ecr;
+        }
+    }
+}
+
+impl Flow {
+    /// A packet from the receiver that is more than an ACK: it goes on at once, with its
+    /// acknowledgement rewritten.
+    pub(crate) fn rewrite_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        ack: u64,
+    ) {
+        if !self.enforcing() {
+            return;
+        }
+        if self.feedback.pending.is_some_and(|p| p.ack <= ack) {
+            self.drop_pending(ctx);
+        }
+        self.write_ack(ctx, segment, pkt, ack);
+    }
+
+    /// A pure ACK from the receiver: shown, kept for a while, or swallowed. Takes the packet over.
+    pub(crate) fn show_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        ack: u64,
+    ) {
+        let to = self.setup.sender;
+        if !self.enforcing() {
+            return ctx.emit(pkt, to, segment);
+        }
+        let outstanding = self.nxt > ack;
+        if ack < self.feedback.ack || (self.in_charge() && ack == self.feedback.ack && outstanding)
+        {
+            return self.show_duplicate(ctx, segment, pkt, ack);
+        }
+        let wait_until = if self.in_charge() && outstanding {
+            self.hold_ack_until(ctx.now)
+        } else {
+            0
+        };
+        if wait_until <= ctx.now {
+            self.drop_pending(ctx);
+            return self.release_ack(ctx, segment, pkt, ack);
+        }
+        let release_at = match self.feedback.pending {
+            Some(earlier) => earlier.release_at,
+            None => wait_until,
+        };
+        self.drop_pending(ctx);
+        self.feedback.pending = Some(Pending {
+            pkt,
+            segment: *segment,
+            ack,
+            release_at,
+        });
+    }
+
+    /// An ACK that acknowledges nothing new to the sender. It goes on only if it opens the window.
+    fn show_duplicate<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        ack: u64,
+    ) {
+        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let gain = target.saturating_sub(self.feedback.edge);
+        let useful = gain >= 2 * u64::from(self.path.mss) || (gain > 0 && self.at_edge());
+        if ack == self.feedback.ack && useful && self.feedback.pending.is_none() {
+            return self.release_ack(ctx, segment, pkt, ack);
+        }
+        ctx.counters.acks_absorbed += 1;
+        ctx.pool.free(pkt);
+    }
+
+    /// Until when the next ACK should wait; a time in the past: not at all.
+    fn hold_ack_until(&self, now: Nanos) -> Nanos {
+        let thin = match self.ack_interval(now) {
+            0 => 0,
+            interval => self.feedback.shown_at + interval,
+        };
+        thin.max(self.feedback.gap_until)
+    }
+
+    /// The interval at which ACKs are shown, 0 when they are not thinned.
+    pub(crate) fn ack_interval(&self, now: Nanos) -> Nanos {
+        if !self.verdict.headroom || self.path.srtt == 0 {
+            return 0;
+        }
+        let hole = self.lost_bytes + self.sacked_bytes > 0 || self.recovery.is_some();
+        if !hole && !self.rtt_is_raised(now) {
+            return 0;
+        }
+        let rtt = self.path.latest_rtt.max(self.path.srtt);
+        rtt.max(self.feedback.sender_rtt) / THINNED_PER_RTT
+    }
+
+    /// The sender's RTT, queue in the box included, is on its way to HyStart's threshold
+    /// (`tcp_cubic.c` 6.12: an eighth of the minimum, between 4 and 16 ms).
+    fn rtt_is_raised(&self, _now: Nanos) -> bool {
+        let threshold = (self.path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
+        self.path.latest_rtt > self.path.min_rtt.saturating_add(threshold / 2)
+    }
+
+    /// A waiting ACK may have come due.
+    pub(crate) fn on_feedback_timer<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self
+            .feedback
+            .pending
+            .is_some_and(|p| p.release_at <= ctx.now)
+        {
+            self.release_pending(ctx);
+        }
+    }
+
+    /// Shows the waiting ACK now.
+    pub(crate) fn release_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if let Some(pending) = self.feedback.pending.take() {
+            self.release_ack(ctx, &pending.segment, pending.pkt, pending.ack);
+        }
+    }
+
+    fn drop_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if let Some(pending) = self.feedback.pending.take() {
+            ctx.counters.acks_thinned += 1;
+            ctx.pool.free(pending.pkt);
+        }
+    }
+
+    fn release_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        ack: u64,
+    ) {
+        if self.dsack_due(ack).is_some() && segment.at.sack == 0 {
+            // No room to say it in this packet: one of the box's own says the same and more.
+            if self.make_ack(ctx, ack) {
+                return ctx.pool.free(pkt);
+            }
+        }
+        self.write_ack(ctx, segment, pkt, ack);
+        ctx.emit(pkt, self.setup.sender, segment);
+    }
+
+    /// Rewrites the acknowledgement in place.
+    fn write_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        ack: u64,
+    ) {
+        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let window = self.show_edge(ack, target);
+        let dsack = self.dsack_due(ack);
+        let mut editor = Editor::new(ctx.pool.head_mut(pkt), segment);
+        editor.set_window(window);
+        if self.handed_back_until.is_none() {
+            match dsack {
+                Some((left, right)) if segment.at.sack != 0 => {
+                    editor.keep_sack((
+                        seq::number(self.setup.iss, left),
+                        seq::number(self.setup.iss, right),
+                    ));
+                    self.feedback.absorbed = None;
+                    ctx.counters.dsacks_told += 1;
+                }
+                _ => editor.blank_sack(),
+            }
+            if self.setup.ecn && segment.flags.has(Flags::ECE) {
+                editor.set_flags(segment.flags.without(Flags::ECE));
+                ctx.counters.ece_hidden += 1;
+            }
+        }
+        if let Some(stamps) = segment.options.timestamps {
+            let val = self
+                .feedback
+                .tsval
+                .filter(|shown| seq::later(*shown, stamps.val))
+                .unwrap_or(stamps.val);
+            editor.set_timestamps(Timestamps {
+                val,
+                ecr: stamps.ecr,
+            });
+            self.feedback.tsval = Some(val);
+        }
+        self.note_shown(ctx.now, ack);
+    }
+
+    fn note_shown(&mut self, now: Nanos, ack: u64) {
+        self.feedback.ack = self.feedback.ack.max(ack);
+        self.feedback.shown_at = now;
+        if ack >= self.feedback.round_end {
+            if self.feedback.round_began > 0 {
+                self.feedback.sender_rtt = now - self.feedback.round_began;
+            }
+            self.feedback.round_end = self.nxt.max(ack + 1);
+            self.feedback.round_began = now;
+        }
+        if self.verdict.headroom
+            && now >= self.feedback.next_gap_at
+            && self.path.min_rtt != Nanos::MAX
+            && self.path.min_rtt >= GAP_MIN_RTT
+        {
+            self.feedback.gap_until = now + TRAIN_GAP;
+            self.feedback.next_gap_at = now + self.path.srtt.max(self.path.min_rtt) / 4;
+        }
+    }
+
+    /// The absorbed probe, once `ack` covers it: a DSACK block tells a sender that does SACK that
+    /// its probe repaired nothing.
+    fn dsack_due(&self, ack: u64) -> Option<(u64, u64)> {
+        self.feedback
+            .absorbed
+            .filter(|(_, end)| *end <= ack && self.setup.sender_sacks)
+    }
+
+    /// The sender sent what the receiver has: it needs the ACK it has not seen, and the news that
+    /// nothing was lost.
+    pub(crate) fn answer_known_data<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        start: u64,
+        end: u64,
+    ) {
+        self.feedback.absorbed = Some((start, end));
+        self.drop_pending(ctx);
+        self.make_ack(ctx, self.una);
+    }
+
+    /// After sending: the edge has moved with what was sent; a sender that waits at it is told.
+    pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if !self.in_charge()
+            || !self.at_edge()
+            || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL
+        {
+            return;
+        }
+        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        if target < self.feedback.edge + 2 * u64::from(self.path.mss) {
+            return;
+        }
+        self.feedback.updated_at = ctx.now;
+        self.make_ack(ctx, self.feedback.ack);
+    }
+
+    /// An ACK of the box's own making: a number the receiver has sent, nothing newer than has been
+    /// shown in its timestamp. False if there is no memory for it.
+    fn make_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64) -> bool {
+        let Some(template) = self.template else {
+            return false;
+        };
+        let timestamps = match (self.setup.timestamps, self.feedback.tsval) {
+            (false, _) => None,
+            (true, Some(val)) => Some(Timestamps {
+                val,
+                ecr: self.feedback.tsecr,
+            }),
+            (true, None) => return false,
+        };
+        let mut fields = AckFields {
+            seq: self.feedback.receiver_next,
+            ack: seq::number(self.setup.iss, ack),
+            flags: Flags::ACK,
+            window: 0,
+            timestamps,
+            sack: SackBlocks::default(),
+        };
+        let dsack = self.dsack_due(ack);
+        if let Some((left, right)) = dsack {
+            fields.sack.count = 1;
+            fields.sack.blocks[0] = (
+                seq::number(self.setup.iss, left),
+                seq::number(self.setup.iss, right),
+            );
+        }
+        let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
+            return false;
+        };
+        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        fields.window = self.show_edge(ack, target);
+        if template
+            .write_ack(ctx.pool.head_mut(pkt), &fields)
+            .is_none()
+        {
+            ctx.pool.free(pkt);
+            return false;
+        }
+        if dsack.is_some() {
+            self.feedback.absorbed = None;
+            ctx.counters.dsacks_told += 1;
+        }
+        self.note_shown(ctx.now, ack);
+        ctx.counters.acks_made += 1;
+        ctx.emit_partial(pkt, self.setup.sender, 0);
+        true
+    }
+
+    /// The last acknowledgement shown, as header fields (for packets of the other direction).
+    pub(crate) fn shown_fields(&self) -> (u32, u16) {
+        let window = (self.feedback.edge.saturating_sub(self.feedback.ack) >> self.setup.scale)
+            .min(u64::from(u16::MAX));
+        (
+            seq::number(self.setup.iss, self.feedback.ack),
+            window as u16,
+        )
+    }
+}

@@ -1,0 +1,101 @@
+//! Giving a flow back to its sender when repair here cannot finish in time, taking it over again,
+//! and letting go of it for good.
+
+use super::Flow;
+use crate::context::Context;
+use crate::{PassReason, Pkt, Pool};
+
+/// Transmissions of the segment at `una` by the box, after which its sender may take over.
+const TRIES_BEFORE_HAND_BACK: u8 = 3;
+/// Retransmissions of it by the sender: the first may be a tail probe, the second means business.
+const SENDER_TRIES_BEFORE_HAND_BACK: u8 = 2;
+
+impl Flow {
+    /// The sender retransmits from `start`, which the box has not been able to deliver yet.
+    pub(crate) fn consider_hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+        let Some(front) = self.hold.front() else {
+            return;
+        };
+        if start >= front.end {
+            return;
+        }
+        self.sender_tries = self.sender_tries.saturating_add(1);
+        let tried = front.transmissions >= TRIES_BEFORE_HAND_BACK;
+        if front.pkt.is_none() || (tried && self.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK) {
+            self.hand_back(ctx);
+        }
+    }
+
+    /// The sender repairs from here on: it sees the receiver's ACKs as they are, and what it
+    /// retransmits goes through.
+    pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.handed_back_until.is_some() {
+            return;
+        }
+        self.handed_back_until = Some(self.nxt);
+        ctx.counters.handed_back += 1;
+        self.tally.handed_back += 1;
+        self.rack_at = None;
+        self.probe_at = None;
+        while let Some(index) = self.hold.unsent() {
+            self.transmit(ctx, index);
+        }
+        self.handed_back_until = Some(self.nxt);
+        self.release_pending(ctx);
+        self.free_packets(ctx);
+    }
+
+    /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK
+    /// block that it has been shown may be withdrawn (it would look like reneging).
+    pub(crate) fn consider_take_over<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let Some(until) = self.handed_back_until else {
+            return;
+        };
+        if self.una >= until
+            && self.sacked_bytes == 0
+            && self.lost_bytes == 0
+            && self.recovery.is_none()
+        {
+            self.handed_back_until = None;
+            ctx.counters.taken_over += 1;
+        }
+    }
+
+    /// Lets go of the flow: what waits is sent, nothing is held, everything passes.
+    pub(crate) fn release_all<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
+        if self.pass.is_some() {
+            return;
+        }
+        while let Some(index) = self.hold.unsent() {
+            if self.hold.get(index).pkt.is_none() {
+                break;
+            }
+            self.transmit(ctx, index);
+        }
+        self.release_pending(ctx);
+        self.free_packets(ctx);
+        while self.hold.pop_front().is_some() {}
+        self.hold.shrink();
+        self.sacked.clear();
+        self.copies.shrink();
+        self.pass = Some(reason);
+        (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
+    }
+
+    fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        for index in 0..self.hold.len() {
+            let pkt = self.hold.get_mut(index).pkt.take();
+            self.drop_packet(ctx, pkt);
+        }
+    }
+
+    /// Frees a held packet and takes it off the books.
+    pub(crate) fn drop_packet<P: Pool>(&mut self, ctx: &mut Context<'_, P>, pkt: Option<Pkt>) {
+        let Some(pkt) = pkt else { return };
+        let bytes = u64::from(ctx.pool.len(pkt));
+        self.held_bytes -= bytes;
+        ctx.held.bytes -= bytes;
+        ctx.held.packets -= 1;
+        ctx.pool.free(pkt);
+    }
+}

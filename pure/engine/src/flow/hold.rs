@@ -1,0 +1,140 @@
+//! The hold buffer: every segment between `una` and `nxt`, in order, with its packet.
+
+use std::collections::VecDeque;
+
+use windlass_cc::Nanos;
+
+use super::rate::Snapshot;
+use crate::Pkt;
+
+/// One segment of the sender, from its arrival until it is cumulatively acknowledged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Piece {
+    /// First stream offset.
+    pub start: u64,
+    /// One past the last.
+    pub end: u64,
+    /// The packet, held for transmission and repair. `None`: nothing is held (observing, budget
+    /// exhausted, or the sender has not sent this part through here).
+    pub pkt: Option<Pkt>,
+    /// Last transmission, 0 before the first.
+    pub sent_at: Nanos,
+    /// State of the rate sampler when it was last sent.
+    pub snapshot: Snapshot,
+    /// ACK number and window in the packet.
+    pub ack: u32,
+    pub window: u16,
+    /// Where the TCP header begins if the checksum is partial, else 0.
+    pub partial_at: u16,
+    /// Transmissions, copies not counted.
+    pub transmissions: u8,
+    /// It has left the box at least once.
+    pub sent: bool,
+    /// The receiver holds it, though not cumulatively acknowledged.
+    pub sacked: bool,
+    /// Taken for lost and not retransmitted since.
+    pub lost: bool,
+    /// A second copy has been sent.
+    pub copied: bool,
+}
+
+impl Piece {
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    /// Counted in `inflight`.
+    pub(crate) fn in_flight(&self) -> bool {
+        self.sent && !self.sacked && !self.lost
+    }
+}
+
+/// A transmission, in the order of time: what RACK walks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Transmission {
+    pub start: u64,
+    pub sent_at: Nanos,
+}
+
+/// The pieces of one flow.
+#[derive(Debug, Default)]
+pub(crate) struct Hold {
+    pieces: VecDeque<Piece>,
+    /// Index of the first piece that has not been sent.
+    first_unsent: usize,
+    /// Transmissions, oldest first; stale ones are dropped as they are met.
+    pub order: VecDeque<Transmission>,
+    /// No piece before this offset is lost.
+    pub lost_hint: u64,
+}
+
+impl Hold {
+    pub(crate) fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    pub(crate) fn push(&mut self, piece: Piece) {
+        self.pieces.push_back(piece);
+    }
+
+    pub(crate) fn front(&self) -> Option<&Piece> {
+        self.pieces.front()
+    }
+
+    pub(crate) fn pop_front(&mut self) -> Option<Piece> {
+        let piece = self.pieces.pop_front()?;
+        self.first_unsent = self.first_unsent.saturating_sub(1);
+        Some(piece)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> &Piece {
+        &self.pieces[index]
+    }
+
+    pub(crate) fn get_mut(&mut self, index: usize) -> &mut Piece {
+        &mut self.pieces[index]
+    }
+
+    /// The piece that contains `offset`.
+    pub(crate) fn index_of(&self, offset: u64) -> Option<usize> {
+        let index = self.pieces.partition_point(|p| p.end <= offset);
+        (index < self.pieces.len() && self.pieces[index].start <= offset).then_some(index)
+    }
+
+    /// The first piece waiting for its first transmission.
+    pub(crate) fn unsent(&self) -> Option<usize> {
+        (self.first_unsent < self.pieces.len()).then_some(self.first_unsent)
+    }
+
+    /// Takes the first unsent piece for sent.
+    pub(crate) fn advance_unsent(&mut self) {
+        self.first_unsent += 1;
+    }
+
+    /// The last piece that has been sent.
+    pub(crate) fn last_sent(&self) -> Option<usize> {
+        self.first_unsent.min(self.pieces.len()).checked_sub(1)
+    }
+
+    /// The first piece at or after the hint that is lost, in order of sequence.
+    pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        let from = self.pieces.partition_point(|p| p.end <= self.lost_hint);
+        let found = (from..self.first_unsent.min(self.pieces.len())).find(|&i| self.pieces[i].lost);
+        self.lost_hint = match found {
+            Some(i) => self.pieces[i].start,
+            None => self.pieces.back().map_or(self.lost_hint, |p| p.end),
+        };
+        found
+    }
+
+    /// Gives unused memory back.
+    pub(crate) fn shrink(&mut self) {
+        self.pieces.shrink_to_fit();
+        self.order.clear();
+        self.order.shrink_to_fit();
+    }
+}

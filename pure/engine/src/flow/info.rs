@@ -1,0 +1,108 @@
+//! What can be shown of a flow: the fields of `ss -ti`, and the box's own.
+
+use windlass_cc::{AlgorithmId, Nanos, Phase};
+use windlass_wire::FlowKey;
+
+use super::{Flow, LimitedBy};
+use crate::{Mode, PassReason, Side};
+
+/// A flow at one moment. Bytes, nanoseconds and bytes per second throughout.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowInfo {
+    /// From the sender of the data to its receiver.
+    pub key: FlowKey,
+    /// Where the sender is.
+    pub sender: Side,
+    /// How far the box goes.
+    pub mode: Mode,
+    /// The algorithm.
+    pub algorithm: AlgorithmId,
+    /// Where the algorithm is.
+    pub phase: Phase,
+    /// Its window.
+    pub cwnd: u64,
+    /// Its slow-start threshold, `u64::MAX` while unknown.
+    pub ssthresh: u64,
+    /// The rate at which packets leave, if paced.
+    pub pacing_rate: Option<u64>,
+    /// Largest recent delivery rate.
+    pub delivery_rate: u64,
+    /// Edge shown to the sender, bytes beyond `una`.
+    pub edge: u64,
+    /// In flight, as the box sees it.
+    pub inflight: u64,
+    /// Waiting in the box for their first transmission.
+    pub queued: u64,
+    /// Smallest RTT, 0 before the first sample.
+    pub min_rtt: Nanos,
+    /// Smoothed RTT.
+    pub srtt: Nanos,
+    /// RTT variation.
+    pub rttvar: Nanos,
+    /// Segment size.
+    pub mss: u32,
+    /// Held for repair.
+    pub held: u64,
+    /// Cumulatively acknowledged.
+    pub bytes_acked: u64,
+    /// Received from the sender.
+    pub bytes_seen: u64,
+    /// Segments marked lost.
+    pub lost: u64,
+    /// Segments retransmitted by the box.
+    pub repaired: u64,
+    /// Second copies.
+    pub copies: u64,
+    /// Time-outs of the box.
+    pub timeouts: u64,
+    /// Times handed back to the sender.
+    pub handed_back: u64,
+    /// Retransmissions of the sender.
+    pub sender_retransmissions: u64,
+    /// It is in its sender's hands now.
+    pub in_senders_hands: bool,
+    /// What limits it.
+    pub limited_by: LimitedBy,
+    /// Why it passes, if it does.
+    pub pass: Option<PassReason>,
+}
+
+impl Flow {
+    pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
+        let control = self.cc.control();
+        FlowInfo {
+            key,
+            sender: self.setup.sender,
+            mode: self.verdict.mode,
+            algorithm: self.cc.id(),
+            phase: control.phase,
+            cwnd: control.cwnd,
+            ssthresh: control.ssthresh,
+            pacing_rate: self.pacing_rate(),
+            delivery_rate: self.path.max_bw,
+            edge: self.feedback.edge.saturating_sub(self.una),
+            inflight: self.inflight,
+            queued: self.nxt.saturating_sub(self.sent_nxt),
+            min_rtt: if self.path.min_rtt == Nanos::MAX {
+                0
+            } else {
+                self.path.min_rtt
+            },
+            srtt: self.path.srtt,
+            rttvar: self.path.rttvar,
+            mss: self.path.mss,
+            held: self.held_bytes,
+            bytes_acked: self.una.saturating_sub(1),
+            bytes_seen: self.nxt.saturating_sub(1),
+            lost: self.tally.lost,
+            repaired: self.tally.repaired,
+            copies: self.tally.copies,
+            timeouts: self.tally.timeouts,
+            handed_back: self.tally.handed_back,
+            sender_retransmissions: self.tally.sender_retransmissions,
+            in_senders_hands: self.handed_back_until.is_some(),
+            limited_by: self.limited_by,
+            pass: self.pass,
+        }
+    }
+}

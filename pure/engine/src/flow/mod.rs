@@ -1,0 +1,305 @@
+//! One flow: one direction of data of a connection, from its sender to its receiver.
+//!
+//! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
+//! leaves, `edge` and `feedback` what the sender is shown, `repair` loss and timers, `handback` the
+//! end of repair. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+
+mod ack;
+mod copies;
+mod data;
+mod edge;
+mod feedback;
+mod handback;
+mod hold;
+mod info;
+mod pace;
+mod rack;
+mod ranges;
+mod rate;
+mod repair;
+mod send;
+mod train;
+
+use windlass_cc::{Controller, Nanos, Path};
+use windlass_wire::Template;
+
+use crate::context::Context;
+use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
+use crate::{Mode, PassReason, Pool, Side, Verdict};
+
+use copies::Copies;
+use feedback::Feedback;
+use hold::Hold;
+pub use info::FlowInfo;
+use pace::Pacer;
+use rack::Rack;
+use ranges::Ranges;
+use rate::RateSampler;
+use train::Train;
+
+/// What the handshake settled for one direction of data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Where the sender of the data is.
+    pub sender: Side,
+    /// Its initial sequence number.
+    pub iss: u32,
+    /// Window scale of the receiver's window, 0 if scaling was not agreed on.
+    pub scale: u8,
+    /// The receiver sends SACK blocks (to the box at least).
+    pub receiver_sacks: bool,
+    /// The sender agreed to SACK itself.
+    pub sender_sacks: bool,
+    /// Timestamps are in use.
+    pub timestamps: bool,
+    /// Classic ECN was negotiated.
+    pub ecn: bool,
+    /// Payload bytes of a full segment.
+    pub mss: u32,
+    /// First edge the sender was shown, as a stream offset.
+    pub first_edge: u64,
+    /// The receiver's initial sequence number.
+    pub peer_iss: u32,
+    /// Seed for the algorithm.
+    pub seed: u64,
+}
+
+/// An open recovery episode (RFC 6675, RFC 9937).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Recovery {
+    /// It ends when everything below has been acknowledged.
+    pub point: u64,
+    /// Segments retransmitted in it that have not been reported as duplicates.
+    pub undo_left: u32,
+    /// Segments retransmitted in it.
+    pub resent: u32,
+}
+
+/// The header fields that the sender put into its latest packet, to be told again by held packets
+/// that leave later (a retransmission of the sender would carry them too).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Latest {
+    pub ack: u32,
+    pub window: u16,
+    pub tsecr: u32,
+}
+
+/// The largest amount in flight and whether the window bound, by round (Linux
+/// `tcp_cwnd_validate`, `net/ipv4/tcp_output.c` 6.12).
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Usage {
+    round_end: u64,
+    limited: bool,
+    max_inflight: u64,
+}
+
+/// What limits a flow at the moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LimitedBy {
+    /// The sender has nothing more, or its own window is closed.
+    #[default]
+    Sender,
+    /// The congestion window.
+    Cwnd,
+    /// Pacing.
+    Pacing,
+    /// The receiver's window.
+    Receiver,
+}
+
+impl LimitedBy {
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            LimitedBy::Sender => "sender",
+            LimitedBy::Cwnd => "cwnd",
+            LimitedBy::Pacing => "pacing",
+            LimitedBy::Receiver => "receiver",
+        }
+    }
+}
+
+/// Counts of one flow.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub lost: u64,
+    pub repaired: u64,
+    pub copies: u64,
+    pub timeouts: u64,
+    pub handed_back: u64,
+    pub sender_retransmissions: u64,
+}
+
+/// One direction of data.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    pub setup: Setup,
+    pub verdict: Verdict,
+    pub cc: Controller,
+    pub path: Path,
+    hold: Hold,
+    sacked: Ranges,
+    sampler: RateSampler,
+    rack: Rack,
+    pacer: Pacer,
+    train: Train,
+    copies: Copies,
+    feedback: Feedback,
+    /// Oldest offset not acknowledged by the receiver.
+    una: u64,
+    /// One past the highest offset received from the sender.
+    nxt: u64,
+    /// One past the highest offset sent to the receiver.
+    sent_nxt: u64,
+    inflight: u64,
+    sacked_bytes: u64,
+    lost_bytes: u64,
+    held_bytes: u64,
+    /// For receivers without SACK: duplicate ACKs since `una` moved, and the bytes that they say
+    /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
+    dup_acks: u32,
+    dup_bytes: u64,
+    recovery: Option<Recovery>,
+    /// ECN reactions are over when everything below has been acknowledged.
+    ecn_point: Option<u64>,
+    cwr_due: bool,
+    rto_at: Option<Nanos>,
+    rto_backoff: u32,
+    probe_at: Option<Nanos>,
+    rack_at: Option<Nanos>,
+    last_sent_at: Nanos,
+    /// Edge of the receiver's own window.
+    receiver_edge: u64,
+    pub latest: Latest,
+    /// A held packet must not carry a TSval older than this: the sender's own retransmission with
+    /// it has been passed on (PAWS).
+    tsval_floor: Option<u32>,
+    /// Retransmissions of the segment at `una` by the sender that were absorbed.
+    sender_tries: u8,
+    handed_back_until: Option<u64>,
+    pass: Option<PassReason>,
+    usage: Usage,
+    limited_by: LimitedBy,
+    /// Since when the sender has had room in the edge and not used it.
+    idle_room_since: Option<Nanos>,
+    pub tally: Tally,
+    /// Link and IP headers of packets toward the sender.
+    template: Option<Template>,
+}
+
+impl Flow {
+    pub(crate) fn new(setup: Setup, verdict: Verdict) -> Self {
+        let path = Path::new(setup.mss);
+        Flow {
+            cc: Controller::new(verdict.algorithm, &path, setup.seed),
+            path,
+            hold: Hold::default(),
+            sacked: Ranges::default(),
+            sampler: RateSampler::default(),
+            rack: Rack::default(),
+            pacer: Pacer::default(),
+            train: Train::default(),
+            copies: Copies::default(),
+            feedback: Feedback::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
+            una: 1,
+            nxt: 1,
+            sent_nxt: 1,
+            inflight: 0,
+            sacked_bytes: 0,
+            lost_bytes: 0,
+            held_bytes: 0,
+            dup_acks: 0,
+            dup_bytes: 0,
+            recovery: None,
+            ecn_point: None,
+            cwr_due: false,
+            rto_at: None,
+            rto_backoff: 0,
+            probe_at: None,
+            rack_at: None,
+            last_sent_at: 0,
+            receiver_edge: setup.first_edge,
+            latest: Latest::default(),
+            tsval_floor: None,
+            sender_tries: 0,
+            handed_back_until: None,
+            pass: None,
+            usage: Usage::default(),
+            limited_by: LimitedBy::default(),
+            idle_room_since: None,
+            tally: Tally::default(),
+            template: None,
+            setup,
+            verdict,
+        }
+    }
+
+    /// The box changes what this flow's ends see.
+    pub(crate) fn enforcing(&self) -> bool {
+        self.pass.is_none() && self.verdict.mode == Mode::Enforce
+    }
+
+    /// It also repairs and hides: the flow is not in its sender's hands.
+    fn in_charge(&self) -> bool {
+        self.enforcing() && self.handed_back_until.is_none()
+    }
+
+    /// Bytes in flight as far as can be told (RFC 6675 "pipe").
+    fn pipe(&self) -> u64 {
+        self.inflight.saturating_sub(self.dup_bytes)
+    }
+
+    /// Everything the sender sent has been acknowledged.
+    pub(crate) fn quiet(&self) -> bool {
+        self.una == self.nxt && self.hold.is_empty()
+    }
+
+    /// True once it only passes packets.
+    pub(crate) fn passing(&self) -> Option<PassReason> {
+        self.pass
+    }
+
+    /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
+    fn rto(&self) -> Nanos {
+        let base = match self.path.srtt {
+            0 => RTO_INITIAL,
+            srtt => srtt + (4 * self.path.rttvar).max(RTO_MIN),
+        };
+        (base << self.rto_backoff.min(6)).min(RTO_MAX)
+    }
+
+    /// When this flow wants to be called next.
+    pub(crate) fn poll_at(&self) -> Option<Nanos> {
+        let waiting = matches!(self.limited_by, LimitedBy::Pacing).then_some(self.pacer.next);
+        [
+            self.rto_at,
+            self.probe_at,
+            self.rack_at,
+            self.feedback.poll_at(),
+            waiting,
+            self.copies.poll_at(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// Time has passed.
+    pub(crate) fn on_timer<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.pass.is_some() {
+            return;
+        }
+        self.on_repair_timers(ctx);
+        self.on_feedback_timer(ctx);
+        self.pump(ctx);
+    }
+
+    /// Gives the memory of an idle flow back.
+    pub(crate) fn shrink(&mut self) {
+        if self.hold.is_empty() {
+            self.hold.shrink();
+            self.sacked.shrink();
+            self.copies.shrink();
+        }
+    }
+}

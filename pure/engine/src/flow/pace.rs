@@ -1,0 +1,66 @@
+//! Pacing: when the next packet may leave.
+
+use windlass_cc::{ByteRate, MILLISECOND, Nanos};
+
+/// How much lateness is made up for, ns: a timer that fires late costs no rate, and a burst is no
+/// longer than this at the pacing rate.
+const CREDIT: Nanos = MILLISECOND;
+
+/// A leaky bucket over time.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacer {
+    /// Earliest departure of the next packet.
+    pub next: Nanos,
+}
+
+impl Pacer {
+    pub(crate) fn may_send(&self, now: Nanos) -> bool {
+        self.next <= now
+    }
+
+    /// `bytes` leave at `now`.
+    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u64, rate: Option<ByteRate>) {
+        let Some(rate) = rate else {
+            self.next = now;
+            return;
+        };
+        let cost = (bytes * 1_000_000_000)
+            .checked_div(rate)
+            .unwrap_or(MILLISECOND);
+        self.next = self.next.max(now.saturating_sub(CREDIT)) + cost;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_late_timer_costs_no_rate() {
+        let mut pacer = Pacer::default();
+        let (mut now, mut sent) = (0, 0u64);
+        while now < 1_000_000_000 {
+            while pacer.may_send(now) {
+                pacer.on_sent(now, 1000, Some(1_000_000));
+                sent += 1000;
+            }
+            now += 333_000;
+        }
+        assert!(
+            (995_000..=1_003_000).contains(&sent),
+            "{sent} bytes in a second at 1 MB/s"
+        );
+    }
+
+    #[test]
+    fn idle_time_is_not_saved_up() {
+        let mut pacer = Pacer::default();
+        pacer.on_sent(0, 1000, Some(1_000_000));
+        let (now, mut burst) = (5_000_000_000, 0);
+        while pacer.may_send(now) {
+            pacer.on_sent(now, 1000, Some(1_000_000));
+            burst += 1;
+        }
+        assert_eq!(burst, 2);
+    }
+}

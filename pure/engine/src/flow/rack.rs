@@ -1,0 +1,181 @@
+//! RACK-TLP (RFC 8985): loss by time, and tail loss probes.
+
+use windlass_cc::{MILLISECOND, Nanos, Path};
+
+/// RFC 8985 §7.2 step 1: what one segment in flight adds to the probe time-out, for the
+/// receiver's delayed ACK. Linux receivers wait 40 ms at most, others 200.
+const MAX_ACK_DELAY: Nanos = 50 * MILLISECOND;
+/// RFC 8985 §5.2, `RACK.reo_wnd_persist`.
+const REO_WND_PERSIST: u8 = 16;
+/// RFC 8985 §6.2 step 4: SACKed segments that speak for loss as long as no reordering was seen.
+const DUP_THRESH: u64 = 3;
+
+/// State of RACK and of TLP for one flow (RFC 8985 §5.2, names kept).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rack {
+    /// Transmission time of the most recently sent segment that was delivered.
+    pub xmit_ts: Nanos,
+    /// Its end, to order segments sent at the same time.
+    pub end_seq: u64,
+    /// Its RTT.
+    pub rtt: Nanos,
+    /// Highest end delivered.
+    pub fack: u64,
+    pub reordering_seen: bool,
+    reo_wnd_mult: u8,
+    reo_wnd_persist: u8,
+    dsack_round: Option<u64>,
+    /// `TLP.end_seq`, the highest offset outstanding when the probe was sent, and `TLP.is_retrans`.
+    pub tlp_end: Option<(u64, bool)>,
+    /// A probe may be sent: there was an RTT sample since the last.
+    pub tlp_allowed: bool,
+}
+
+impl Default for Rack {
+    fn default() -> Self {
+        Rack {
+            xmit_ts: 0,
+            end_seq: 0,
+            rtt: 0,
+            fack: 0,
+            reordering_seen: false,
+            reo_wnd_mult: 1,
+            reo_wnd_persist: REO_WND_PERSIST,
+            dsack_round: None,
+            tlp_end: None,
+            tlp_allowed: true,
+        }
+    }
+}
+
+impl Rack {
+    /// RFC 8985 §6.2 steps 1 to 3 for one delivered segment. `ambiguous`: it was sent more than
+    /// once, so its RTT may be of an earlier transmission.
+    pub(crate) fn on_delivered(
+        &mut self,
+        now: Nanos,
+        sent_at: Nanos,
+        end: u64,
+        ambiguous: bool,
+        min_rtt: Nanos,
+    ) {
+        let rtt = now.saturating_sub(sent_at);
+        if !ambiguous && end < self.fack {
+            self.reordering_seen = true;
+        }
+        self.fack = self.fack.max(end);
+        if ambiguous && min_rtt != Nanos::MAX && rtt < min_rtt {
+            return;
+        }
+        if (sent_at, end) > (self.xmit_ts, self.end_seq) {
+            self.xmit_ts = sent_at;
+            self.end_seq = end;
+            self.rtt = rtt;
+        }
+    }
+
+    /// RFC 8985 §6.2 step 4: how long reordering is waited for.
+    pub(crate) fn reordering_window(&self, path: &Path, in_recovery: bool, sacked: u64) -> Nanos {
+        if path.min_rtt == Nanos::MAX {
+            return 0;
+        }
+        if !self.reordering_seen && (in_recovery || sacked >= DUP_THRESH * u64::from(path.mss)) {
+            return 0;
+        }
+        (u64::from(self.reo_wnd_mult) * path.min_rtt / 4).min(path.srtt)
+    }
+
+    /// A DSACK was received: a retransmission was not needed (step 4, `dsack_round`).
+    pub(crate) fn on_dsack(&mut self, una: u64, sent_nxt: u64) {
+        if self.dsack_round.is_none_or(|round| una >= round) {
+            self.dsack_round = Some(sent_nxt);
+            self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
+            self.reo_wnd_persist = REO_WND_PERSIST;
+        }
+    }
+
+    /// A recovery episode ended.
+    pub(crate) fn on_recovery_exit(&mut self) {
+        self.reo_wnd_persist = self.reo_wnd_persist.saturating_sub(1);
+        if self.reo_wnd_persist == 0 {
+            self.reo_wnd_mult = 1;
+        }
+    }
+
+    /// RFC 8985 §7.2: the probe time-out after the last transmission or ACK.
+    pub(crate) fn probe_timeout(&self, path: &Path, inflight: u64) -> Nanos {
+        if path.srtt == 0 {
+            return windlass_cc::SECOND;
+        }
+        let single = if inflight <= u64::from(path.mss) {
+            MAX_ACK_DELAY
+        } else {
+            2 * MILLISECOND
+        };
+        2 * path.srtt + single
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn path() -> Path {
+        let mut path = Path::new(1000);
+        path.on_rtt(100 * MILLISECOND);
+        path
+    }
+
+    /// RFC 8985 §6.2: no reordering seen and three segments SACKed, or in recovery: no waiting.
+    #[test]
+    fn the_window_opens_with_reordering() {
+        let mut rack = Rack::default();
+        assert_eq!(rack.reordering_window(&path(), false, 0), 25 * MILLISECOND);
+        assert_eq!(rack.reordering_window(&path(), false, 3000), 0);
+        assert_eq!(rack.reordering_window(&path(), true, 0), 0);
+        rack.on_delivered(10, 5, 2000, false, Nanos::MAX);
+        rack.on_delivered(11, 4, 1000, false, Nanos::MAX);
+        assert!(rack.reordering_seen);
+        assert_eq!(
+            rack.reordering_window(&path(), true, 9000),
+            25 * MILLISECOND
+        );
+    }
+
+    #[test]
+    fn each_round_of_dsacks_widens_it_up_to_the_srtt() {
+        let mut rack = Rack {
+            reordering_seen: true,
+            ..Rack::default()
+        };
+        rack.on_dsack(10, 100);
+        rack.on_dsack(20, 120);
+        assert_eq!(rack.reordering_window(&path(), false, 0), 50 * MILLISECOND);
+        rack.on_dsack(100, 200);
+        assert_eq!(rack.reordering_window(&path(), false, 0), 75 * MILLISECOND);
+        for round in 1..9 {
+            rack.on_dsack(round * 1000, round * 1000 + 10);
+        }
+        assert_eq!(rack.reordering_window(&path(), false, 0), 100 * MILLISECOND);
+        for _ in 0..16 {
+            rack.on_recovery_exit();
+        }
+        assert_eq!(rack.reordering_window(&path(), false, 0), 25 * MILLISECOND);
+    }
+
+    /// A retransmission acknowledged sooner than any RTT was not needed: its time says nothing.
+    #[test]
+    fn an_impossible_rtt_is_not_believed() {
+        let mut rack = Rack::default();
+        rack.on_delivered(200, 100, 1000, false, 100);
+        rack.on_delivered(250, 240, 500, true, 100);
+        assert_eq!((rack.xmit_ts, rack.rtt), (100, 100));
+    }
+
+    #[test]
+    fn one_segment_waits_for_the_delayed_ack() {
+        let rack = Rack::default();
+        assert_eq!(rack.probe_timeout(&path(), 1000), 250 * MILLISECOND);
+        assert_eq!(rack.probe_timeout(&path(), 5000), 202 * MILLISECOND);
+    }
+}

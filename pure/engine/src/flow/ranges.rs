@@ -1,0 +1,113 @@
+//! Disjoint ranges of stream offsets, sorted: what the receiver has told us it holds.
+
+/// A bounded, sorted set of half-open ranges.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Ranges {
+    ranges: Vec<(u64, u64)>,
+}
+
+impl Ranges {
+    /// Adds `[start, end)`, calling `fresh` with each part that was not there. False if the set
+    /// is full and nothing was added.
+    pub(crate) fn add(
+        &mut self,
+        start: u64,
+        end: u64,
+        limit: usize,
+        mut fresh: impl FnMut(u64, u64),
+    ) -> bool {
+        let first = self.ranges.partition_point(|r| r.1 < start);
+        let last = self.ranges.partition_point(|r| r.0 <= end);
+        if first == last {
+            if self.ranges.len() >= limit {
+                return false;
+            }
+            self.ranges.insert(first, (start, end));
+            fresh(start, end);
+            return true;
+        }
+        let mut at = start;
+        for &(s, e) in &self.ranges[first..last] {
+            if at < s {
+                fresh(at, s.min(end));
+            }
+            at = at.max(e);
+        }
+        if at < end {
+            fresh(at, end);
+        }
+        self.ranges[first] = (
+            self.ranges[first].0.min(start),
+            self.ranges[last - 1].1.max(end),
+        );
+        self.ranges.drain(first + 1..last);
+        true
+    }
+
+    /// True if all of `[start, end)` is there.
+    pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
+        let i = self.ranges.partition_point(|r| r.1 <= start);
+        self.ranges
+            .get(i)
+            .is_some_and(|r| r.0 <= start && end <= r.1)
+    }
+
+    /// Forgets everything below `una`.
+    pub(crate) fn forget_below(&mut self, una: u64) {
+        let gone = self.ranges.partition_point(|r| r.1 <= una);
+        if gone > 0 {
+            self.ranges.drain(..gone);
+        }
+        if let Some(first) = self.ranges.first_mut() {
+            first.0 = first.0.max(una);
+        }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    /// Gives unused memory back.
+    pub(crate) fn shrink(&mut self) {
+        self.ranges.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a set of single offsets.
+        #[test]
+        fn behaves_like_a_set(blocks in proptest::collection::vec((0u64..200, 1u64..40), 1..40)) {
+            let mut ranges = Ranges::default();
+            let mut model = std::collections::BTreeSet::new();
+            for (start, len) in blocks {
+                let mut fresh = Vec::new();
+                prop_assert!(ranges.add(start, start + len, 1000, |a, b| fresh.extend(a..b)));
+                let expected: Vec<u64> = (start..start + len).filter(|x| model.insert(*x)).collect();
+                prop_assert_eq!(fresh, expected);
+                for window in ranges.ranges.windows(2) {
+                    prop_assert!(window[0].1 < window[1].0);
+                }
+                for x in 0..240u64 {
+                    prop_assert_eq!(ranges.covers(x, x + 1), model.contains(&x));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_full_set_takes_no_new_range_but_grows_old_ones() {
+        let mut ranges = Ranges::default();
+        assert!(ranges.add(10, 20, 1, |_, _| ()));
+        assert!(!ranges.add(30, 40, 1, |_, _| panic!("nothing is fresh")));
+        let mut fresh = None;
+        assert!(ranges.add(20, 25, 1, |a, b| fresh = Some((a, b))));
+        assert_eq!(fresh, Some((20, 25)));
+        ranges.forget_below(22);
+        assert!(ranges.covers(22, 25) && !ranges.covers(21, 25));
+    }
+}

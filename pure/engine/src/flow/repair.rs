@@ -1,0 +1,225 @@
+//! Loss and what is done about it: RACK, tail probes, the box's own retransmission time-out.
+
+use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
+
+use super::ack::Score;
+use super::{Flow, Recovery};
+use crate::Pool;
+use crate::context::Context;
+
+impl Flow {
+    /// Takes the piece at `index` for lost, unless it is already, or has arrived.
+    pub(crate) fn mark_lost<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        index: usize,
+        score: &mut Score,
+    ) {
+        if index >= self.hold.len() || !self.hold.get(index).in_flight() {
+            return;
+        }
+        let piece = self.hold.get_mut(index);
+        piece.lost = true;
+        let (start, len) = (piece.start, piece.len());
+        let adjacent = index > 0 && self.hold.get(index - 1).lost;
+        self.hold.lost_hint = self.hold.lost_hint.min(start);
+        self.inflight -= len;
+        self.lost_bytes += len;
+        self.sampler.lost += len;
+        score.lost += len;
+        score.lost_ranges += u32::from(!adjacent);
+        self.tally.lost += 1;
+        ctx.counters.lost += 1;
+    }
+
+    /// RFC 8985 §6.2 step 5: what was sent well before something that has arrived is lost.
+    pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &mut Score) {
+        self.rack_at = None;
+        if !self.setup.receiver_sacks || self.rack.xmit_ts == 0 {
+            return;
+        }
+        let window =
+            self.rack
+                .reordering_window(&self.path, self.recovery.is_some(), self.sacked_bytes);
+        while let Some(oldest) = self.hold.order.front().copied() {
+            let found = self.hold.index_of(oldest.start);
+            let current = found.filter(|&i| {
+                let piece = self.hold.get(i);
+                piece.in_flight() && piece.sent_at == oldest.sent_at && piece.start == oldest.start
+            });
+            let Some(index) = current else {
+                self.hold.order.pop_front();
+                continue;
+            };
+            let sent = (oldest.sent_at, self.hold.get(index).end);
+            if sent >= (self.rack.xmit_ts, self.rack.end_seq) {
+                break;
+            }
+            let due = oldest.sent_at + self.rack.rtt + window;
+            if due > ctx.now {
+                self.rack_at = Some(due);
+                break;
+            }
+            self.hold.order.pop_front();
+            self.mark_lost(ctx, index, score);
+        }
+    }
+
+    /// RFC 6298 §5 and RFC 8985 §7.2, on sending.
+    pub(crate) fn arm_timers_on_send(&mut self, now: Nanos) {
+        self.rto_at.get_or_insert(now + self.rto());
+        self.arm_probe(now);
+    }
+
+    /// The same when an ACK delivered something.
+    pub(crate) fn arm_timers_on_ack(&mut self, now: Nanos) {
+        let outstanding = self.inflight + self.lost_bytes > 0;
+        self.rto_at = outstanding.then(|| now + self.rto());
+        self.arm_probe(now);
+    }
+
+    fn arm_probe(&mut self, now: Nanos) {
+        let wanted = self.inflight > 0
+            && self.rack.tlp_allowed
+            && self.rack.tlp_end.is_none()
+            && self.recovery.is_none()
+            && self.sacked_bytes == 0
+            && self.setup.receiver_sacks;
+        self.probe_at = wanted.then(|| {
+            let at = now + self.rack.probe_timeout(&self.path, self.inflight);
+            self.rto_at.map_or(at, |rto| at.min(rto))
+        });
+    }
+
+    /// What has come due of RACK, probe and time-out.
+    pub(crate) fn on_repair_timers<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let now = ctx.now;
+        if self.rack_at.is_some_and(|at| at <= now) {
+            let before = self.inflight;
+            let mut score = Score::default();
+            self.detect_losses(ctx, &mut score);
+            self.report_loss(ctx, &score, before);
+        }
+        if self.probe_at.is_some_and(|at| at <= now) {
+            self.probe_at = None;
+            self.send_probe(ctx);
+        }
+        if self.rto_at.is_some_and(|at| at <= now) {
+            self.on_timeout(ctx);
+        }
+    }
+
+    /// Loss that no ACK reported.
+    fn report_loss<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &Score, before: u64) {
+        if score.lost == 0 {
+            return;
+        }
+        self.path.inflight = self.inflight;
+        self.path.lost = self.sampler.lost;
+        if self.recovery.is_none() {
+            self.recovery = Some(Recovery {
+                point: self.sent_nxt,
+                undo_left: 0,
+                resent: 0,
+            });
+            let event = CongestionEvent {
+                now: ctx.now,
+                signal: Signal::Loss,
+                inflight_before: before,
+                lost: score.lost,
+            };
+            self.cc.on_congestion(&event, &self.path);
+        }
+        let event = AckEvent {
+            now: ctx.now,
+            lost: score.lost,
+            lost_ranges: score.lost_ranges,
+            inflight_before: before,
+            inflight: self.inflight,
+            in_recovery: true,
+            ..Default::default()
+        };
+        self.cc.on_ack(&event, &self.path);
+    }
+
+    /// RFC 8985 §7.3: new data if there is any that may go, else the last segment once more.
+    fn send_probe<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if !self.in_charge() || self.inflight == 0 {
+            return;
+        }
+        let fresh = self
+            .hold
+            .unsent()
+            .filter(|&i| self.hold.get(i).end <= self.receiver_edge);
+        let Some(index) = fresh.or_else(|| self.hold.last_sent()) else {
+            return;
+        };
+        if self.hold.get(index).pkt.is_none() {
+            return;
+        }
+        ctx.counters.tail_probes += 1;
+        let retransmission = self.hold.get(index).sent;
+        self.rack.tlp_end = Some((self.sent_nxt.max(self.hold.get(index).end), retransmission));
+        self.rack.tlp_allowed = false;
+        self.transmit(ctx, index);
+        self.rto_at = Some(ctx.now + self.rto());
+        self.probe_at = None;
+    }
+
+    /// RFC 8985 §7.4: the end of a probe. One that was a retransmission, is acknowledged and was
+    /// not reported as a duplicate has repaired a loss: the algorithm hears of it.
+    pub(crate) fn finish_probe(&mut self, now: Nanos, dsack: bool, before: u64) {
+        let Some((end, retransmission)) = self.rack.tlp_end else {
+            return;
+        };
+        if self.una < end && !dsack {
+            return;
+        }
+        self.rack.tlp_end = None;
+        if retransmission && !dsack && self.recovery.is_none() {
+            let lost = u64::from(self.path.mss);
+            let event = CongestionEvent {
+                now,
+                signal: Signal::Loss,
+                inflight_before: before,
+                lost,
+            };
+            self.cc.on_congestion(&event, &self.path);
+            self.cc.on_recovery_exit(now, &self.path);
+        }
+    }
+
+    /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
+    fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        self.rto_at = None;
+        if self.inflight + self.lost_bytes == 0 || !self.enforcing() {
+            return;
+        }
+        self.rto_backoff += 1;
+        self.rto_at = Some(ctx.now + self.rto());
+        if self.handed_back_until.is_some() {
+            return;
+        }
+        ctx.counters.timeouts += 1;
+        self.tally.timeouts += 1;
+        self.rack.tlp_end = None;
+        self.dup_bytes = 0;
+        let mut score = Score::default();
+        for index in 0..self.hold.len() {
+            if !self.hold.get(index).sent {
+                break;
+            }
+            self.mark_lost(ctx, index, &mut score);
+        }
+        self.hold.lost_hint = self.una;
+        self.hold.order.clear();
+        self.path.inflight = self.inflight;
+        self.path.lost = self.sampler.lost;
+        self.recovery = Some(Recovery {
+            point: self.sent_nxt,
+            undo_left: 0,
+            resent: 0,
+        });
+        self.cc.on_rto(ctx.now, &self.path);
+    }
+}

@@ -1,0 +1,245 @@
+//! What leaves for the network, and when: repairs first, then new data, then copies.
+
+use windlass_cc::{MILLISECOND, Nanos, Phase, SendEvent, rate_over};
+use windlass_wire::{Editor, Flags, Timestamps, parse};
+
+use super::{Flow, LimitedBy};
+use crate::context::Context;
+use crate::{Pool, seq};
+
+/// How long the sender may leave room in its edge unused before samples count as app-limited, ns:
+/// its answer to an ACK takes a moment.
+const ROOM_GRACE: Nanos = 2 * MILLISECOND;
+
+impl Flow {
+    /// Sends what may be sent now.
+    pub(crate) fn pump<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.pass.is_some() {
+            return;
+        }
+        self.limited_by = LimitedBy::Sender;
+        while let Some(index) = self.next_to_send() {
+            if let Some(limit) = self.obstacle(ctx, index) {
+                self.limited_by = limit;
+                break;
+            }
+            self.transmit(ctx, index);
+        }
+        if self.limited_by == LimitedBy::Sender {
+            self.send_copies(ctx);
+        }
+        self.note_usage(ctx);
+        self.offer_room(ctx);
+    }
+
+    fn next_to_send(&mut self) -> Option<usize> {
+        if self.lost_bytes > 0
+            && self.in_charge()
+            && let Some(index) = self.hold.next_lost()
+        {
+            return Some(index);
+        }
+        self.hold.unsent()
+    }
+
+    /// What keeps the piece at `index` from leaving now.
+    fn obstacle<P: Pool>(&self, ctx: &Context<'_, P>, index: usize) -> Option<LimitedBy> {
+        if !self.in_charge() {
+            return None;
+        }
+        let piece = self.hold.get(index);
+        // One segment may always be in flight, whatever the windows say: it is the probe that
+        // finds out when they open.
+        if self.inflight > 0 {
+            if self.pipe() + piece.len() > self.cc.control().cwnd {
+                return Some(LimitedBy::Cwnd);
+            }
+            if piece.end > self.receiver_edge && !piece.sent {
+                return Some(LimitedBy::Receiver);
+            }
+        }
+        (!self.pacer.may_send(ctx.now)).then_some(LimitedBy::Pacing)
+    }
+
+    /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
+    /// the flow goes back to its sender.
+    pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
+        let again = self.hold.get(index).sent;
+        let Some(pkt) = self.hold.get(index).pkt else {
+            return self.hand_back(ctx);
+        };
+        self.refresh(ctx, index, again);
+        let pkt = ctx.pool.share(pkt);
+        ctx.emit_partial(
+            pkt,
+            self.setup.sender.other(),
+            self.hold.get(index).partial_at,
+        );
+        self.account_transmission(ctx, index);
+        if again {
+            ctx.counters.repaired += 1;
+            ctx.counters.bytes_resent += self.hold.get(index).len();
+            self.tally.repaired += 1;
+            if let Some(recovery) = &mut self.recovery {
+                recovery.undo_left += 1;
+                recovery.resent += 1;
+            }
+        }
+        self.plan_copy(ctx.now, index, again);
+    }
+
+    /// Books for one transmission of the piece at `index`.
+    pub(crate) fn account_transmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
+        let piece = self.hold.get(index);
+        let (len, again, was_lost) = (piece.len(), piece.sent, piece.lost);
+        let snapshot = self.sampler.on_sent(ctx.now, self.inflight, len);
+        if was_lost {
+            self.lost_bytes -= len;
+        }
+        if !again || was_lost {
+            self.inflight += len;
+        }
+        let piece = self.hold.get_mut(index);
+        piece.snapshot = snapshot;
+        piece.sent_at = ctx.now;
+        piece.sent = true;
+        piece.lost = false;
+        piece.transmissions = piece.transmissions.saturating_add(1);
+        let (start, end) = (piece.start, piece.end);
+        self.hold.order.push_back(super::hold::Transmission {
+            start,
+            sent_at: ctx.now,
+        });
+        if !again {
+            self.hold.advance_unsent();
+            self.sent_nxt = self.sent_nxt.max(end);
+            ctx.counters.bytes_sent += len;
+        }
+        self.path.inflight = self.inflight;
+        self.last_sent_at = ctx.now;
+        let rate = self.pacing_rate();
+        self.pacer.on_sent(ctx.now, len, rate);
+        let event = SendEvent {
+            now: ctx.now,
+            bytes: len,
+            inflight: self.inflight,
+            retransmission: again,
+            app_limited: snapshot.app_limited,
+        };
+        self.cc.on_sent(&event, &self.path);
+        self.arm_timers_on_send(ctx.now);
+    }
+
+    /// Bytes per second at which packets leave: the algorithm's, or for one that asks for none the
+    /// ratios of Linux (`tcp_pacing_ss_ratio` 200 %, `tcp_pacing_ca_ratio` 120 %). Until the
+    /// bottleneck is known, early flights go out in bursts of an eighth of an RTT: spreading them
+    /// would look like queueing delay to a sender that runs HyStart.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        let control = self.cc.control();
+        let by_window = |percent: u64| {
+            let rtt = self.path.srtt.max(1);
+            rate_over(control.cwnd * percent / 100, rtt)
+        };
+        if self.path.srtt == 0 {
+            return None;
+        }
+        let rate = control.pacing_rate.unwrap_or_else(|| match control.phase {
+            Phase::SlowStart | Phase::ConservativeSlowStart => by_window(200),
+            _ => by_window(120),
+        });
+        if self.verdict.headroom && control.phase == Phase::Startup {
+            return Some(match self.train.bottleneck() {
+                Some(found) => {
+                    let known = found.max(self.path.max_bw);
+                    rate.min(known + known / 10)
+                }
+                None => rate.max(by_window(800)),
+            });
+        }
+        Some(rate)
+    }
+
+    /// Puts what the sender said last into a held packet that was made before, as a
+    /// retransmission of its own would carry it, and what the box owes the receiver.
+    pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
+        let piece = self.hold.get(index);
+        let cwr = self.cwr_due && !again;
+        let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
+        if !stale && !cwr && self.tsval_floor.is_none() {
+            return;
+        }
+        let Some(pkt) = piece.pkt else { return };
+        let len = ctx.pool.len(pkt);
+        let Ok(segment) = parse(ctx.pool.head(pkt), len) else {
+            return;
+        };
+        let mut editor = Editor::new(ctx.pool.head_mut(pkt), &segment);
+        if stale && !seq::later(segment.ack, self.latest.ack) {
+            editor.set_ack(self.latest.ack);
+            editor.set_window(self.latest.window);
+            editor.blank_sack();
+        }
+        if let Some(stamps) = segment.options.timestamps {
+            let floor = self.tsval_floor.filter(|f| seq::later(*f, stamps.val));
+            let ecr = if stale { self.latest.tsecr } else { stamps.ecr };
+            editor.set_timestamps(Timestamps {
+                val: floor.unwrap_or(stamps.val),
+                ecr,
+            });
+        }
+        if cwr {
+            editor.set_flags(segment.flags.with(Flags::CWR));
+            self.cwr_due = false;
+            ctx.counters.cwr_set += 1;
+        }
+        let latest = self.latest;
+        let piece = self.hold.get_mut(index);
+        piece.ack = latest.ack;
+        piece.window = latest.window;
+    }
+
+    /// Whether the window binds, and whether the sender leaves room unused.
+    fn note_usage<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.una >= self.usage.round_end {
+            self.usage.round_end = self.sent_nxt;
+            self.usage.limited = false;
+            self.usage.max_inflight = 0;
+        }
+        self.usage.limited |= self.limited_by == LimitedBy::Cwnd;
+        self.usage.max_inflight = self.usage.max_inflight.max(self.inflight);
+        let room = self.feedback.edge.saturating_sub(self.nxt) >= u64::from(self.path.mss);
+        let has_room = self.limited_by == LimitedBy::Sender && room;
+        if !has_room || self.lost_bytes > 0 {
+            self.idle_room_since = None;
+            return;
+        }
+        let since = *self.idle_room_since.get_or_insert(ctx.now);
+        if ctx.now - since >= ROOM_GRACE && self.inflight < self.cc.control().cwnd {
+            self.sampler.mark_app_limited(self.inflight);
+        }
+    }
+
+    /// Linux `tcp_is_cwnd_limited`: in slow start it is enough to use half of the window.
+    pub(crate) fn cwnd_limited(&self) -> bool {
+        let control = self.cc.control();
+        match control.phase {
+            Phase::SlowStart | Phase::ConservativeSlowStart => {
+                control.cwnd < 2 * self.usage.max_inflight
+            }
+            _ => self.usage.limited,
+        }
+    }
+
+    /// The sender sends again after everything had been acknowledged.
+    pub(crate) fn on_restart<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.last_sent_at == 0 {
+            return;
+        }
+        let idle = ctx.now - self.last_sent_at;
+        // What the sender did not send while there was room says nothing about the path.
+        self.sampler.mark_app_limited(self.inflight);
+        if idle > self.rto() {
+            self.cc.on_idle_restart(ctx.now, idle, &self.path);
+        }
+    }
+}

@@ -1,0 +1,25 @@
+//! The flow engine. Sans-IO: packets come in as handles, time as an argument, decisions go out.
+//!
+//! [`Engine::on_packet`] takes a packet, [`Engine::on_timer`] the time; both add what is to be sent
+//! to a list. `conn` knows handshakes and the two directions of a connection, `flow` everything
+//! about one direction of data.
+#![forbid(unsafe_code)]
+
+mod conn;
+mod context;
+mod counters;
+mod decide;
+mod engine;
+mod flow;
+mod limits;
+mod port;
+mod seq;
+mod wheel;
+
+pub use counters::{Counters, PassReason};
+pub use decide::{Decide, Mode, Redundancy, Verdict};
+pub use engine::Engine;
+pub use flow::{FlowInfo, LimitedBy};
+pub use limits::Limits;
+pub use port::{Pkt, Pool, Side, Tx, TxChecksum};
+pub use windlass_cc::{AlgorithmId, Nanos};

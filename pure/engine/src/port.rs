@@ -1,0 +1,78 @@
+//! The boundary between the engine and whatever moves packets for it.
+
+/// One of the two sides of the box.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Side {
+    /// Where the governed senders usually are.
+    Inside,
+    /// The network.
+    Outside,
+}
+
+impl Side {
+    /// The other one.
+    pub fn other(self) -> Side {
+        match self {
+            Side::Inside => Side::Outside,
+            Side::Outside => Side::Inside,
+        }
+    }
+
+    /// 0 or 1, for arrays.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// A handle to a packet in a [`Pool`]. Whoever has one owns one reference to the packet.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Pkt(pub u32);
+
+/// Packet memory: frames of UMEM, a ring, or a heap in the simulator. Packets are counted
+/// references; holding a packet for retransmission copies nothing.
+///
+/// A method given a handle that is not live may panic: the engine never does so.
+pub trait Pool {
+    /// The first contiguous part of the packet: the whole of it, or at least all headers.
+    fn head(&self, pkt: Pkt) -> &[u8];
+    /// The same, to be written. The packet may be waiting in a transmit ring: a change is seen or
+    /// not seen by a transmission that is under way, and always by the next.
+    fn head_mut(&mut self, pkt: Pkt) -> &mut [u8];
+    /// Length of the whole packet, bytes.
+    fn len(&self, pkt: Pkt) -> u32;
+    /// A new packet of `len` zeroed bytes in one part; `None` when memory is out or `len` is more
+    /// than one part can hold.
+    fn alloc(&mut self, len: u32) -> Option<Pkt>;
+    /// Changes the length of a packet of one part; false if it cannot be that long.
+    fn resize(&mut self, pkt: Pkt, len: u32) -> bool;
+    /// One more reference to the same bytes.
+    fn share(&mut self, pkt: Pkt) -> Pkt;
+    /// One reference less; the last one frees the packet.
+    fn free(&mut self, pkt: Pkt);
+}
+
+/// What remains to be done about the TCP checksum of a packet on transmission.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum TxChecksum {
+    /// Nothing.
+    Done,
+    /// Sum from byte `start` to the end and store at `start + offset`: the field holds the
+    /// pseudo-header's sum (Linux `CHECKSUM_PARTIAL`).
+    Partial {
+        /// First byte to sum, from the start of the frame.
+        start: u16,
+        /// Where the checksum field is, from `start`.
+        offset: u16,
+    },
+}
+
+/// A packet to be transmitted. Carries one reference, which the transmitter frees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tx {
+    /// The packet.
+    pub pkt: Pkt,
+    /// Which way.
+    pub to: Side,
+    /// Its checksum.
+    pub checksum: TxChecksum,
+}
