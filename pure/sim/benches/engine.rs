@@ -1,0 +1,293 @@
+//! What a packet costs in the engine: ns a data packet and an ACK with 1, 10,000 and 1,000,000
+//! flows, and bytes an idle flow. Packets are made and freed outside the clock; what is timed is
+//! `on_packet` and `on_timer`. `cargo bench -p windlass-sim --bench engine [-- FLOWS…]`.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+use std::alloc::System;
+use std::time::Instant;
+
+use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use windlass_engine::{AlgorithmId, Engine, Limits, Nanos, Pkt, Pool, Side, Tx, Verdict};
+use windlass_sim::HeapPool;
+use windlass_wire::{Addr, Flags, FlowKey, FrameSpec, OptionWriter, Timestamps};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+fn live_bytes() -> i64 {
+    let stats = ALLOCATOR.stats();
+    stats.bytes_allocated as i64 - stats.bytes_deallocated as i64
+}
+
+fn allocations() -> u64 {
+    let stats = ALLOCATOR.stats();
+    (stats.allocations + stats.reallocations) as u64
+}
+
+const BATCH: usize = 4096;
+const MSS: u32 = 1448;
+const RTT: Nanos = 20_000_000;
+
+struct Bench {
+    engine: Engine,
+    pool: HeapPool,
+    out: Vec<Tx>,
+    now: Nanos,
+    /// Next byte of each server, and its client's TSval.
+    sent: Vec<u32>,
+    payload: Vec<u8>,
+    allocations: u64,
+}
+
+fn key(flow: usize) -> FlowKey {
+    FlowKey {
+        src: Addr(0xffff_0a00_0000 + (flow >> 15) as u128),
+        dst: Addr(0xffff_c0a8_0000 + (flow & 0xff) as u128),
+        src_port: 443,
+        dst_port: 1024 + (flow & 0x7fff) as u16,
+        ..FlowKey::default()
+    }
+}
+
+fn stamps(now: Nanos) -> Vec<u8> {
+    let ms = (now / 1_000_000) as u32 + 1;
+    OptionWriter::new()
+        .nop()
+        .nop()
+        .timestamps(Timestamps { val: ms, ecr: ms })
+        .into()
+}
+
+impl Bench {
+    fn new(flows: usize, algorithm: AlgorithmId) -> Self {
+        let verdict = Verdict::enforce(algorithm);
+        let limits = Limits {
+            flows: flows + 1,
+            ..Limits::default()
+        };
+        let mut bench = Bench {
+            engine: Engine::new(Box::new(verdict), limits, 0, 1),
+            pool: HeapPool::new(),
+            out: Vec::new(),
+            now: 1_000_000_000,
+            sent: vec![1; flows],
+            payload: vec![0x5a; MSS as usize],
+            allocations: 0,
+        };
+        for flow in 0..flows {
+            bench.handshake(flow);
+        }
+        bench
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn frame(
+        &self,
+        flow: usize,
+        from: Side,
+        seq: u32,
+        ack: u32,
+        flags: Flags,
+        options: Vec<u8>,
+        payload: Vec<u8>,
+    ) -> Vec<u8> {
+        let key = if from == Side::Inside {
+            key(flow)
+        } else {
+            key(flow).reversed()
+        };
+        FrameSpec {
+            key,
+            seq,
+            ack,
+            flags,
+            window: 60_000,
+            options,
+            payload,
+            ..FrameSpec::default()
+        }
+        .build()
+    }
+
+    fn handshake(&mut self, flow: usize) {
+        let syn = || -> Vec<u8> {
+            OptionWriter::new()
+                .mss(1460)
+                .sack_permitted()
+                .timestamps(Timestamps { val: 1, ecr: 0 })
+                .nop()
+                .window_scale(9)
+                .into()
+        };
+        let frames = [
+            (
+                Side::Outside,
+                self.frame(flow, Side::Outside, 0, 0, Flags::SYN, syn(), Vec::new()),
+            ),
+            (
+                Side::Inside,
+                self.frame(
+                    flow,
+                    Side::Inside,
+                    0,
+                    1,
+                    Flags::SYN.with(Flags::ACK),
+                    syn(),
+                    Vec::new(),
+                ),
+            ),
+            (
+                Side::Outside,
+                self.frame(
+                    flow,
+                    Side::Outside,
+                    1,
+                    1,
+                    Flags::ACK,
+                    stamps(self.now),
+                    Vec::new(),
+                ),
+            ),
+        ];
+        for (from, frame) in frames {
+            let pkt = self.pool.insert(&frame).expect("no limit");
+            self.engine
+                .on_packet(self.now, from, pkt, &mut self.pool, &mut self.out);
+        }
+        self.drain();
+    }
+
+    fn drain(&mut self) {
+        for tx in self.out.drain(..) {
+            self.pool.free(tx.pkt);
+        }
+    }
+
+    fn insert(&mut self, frames: Vec<Vec<u8>>) -> Vec<Pkt> {
+        frames
+            .iter()
+            .map(|f| self.pool.insert(f).expect("no limit"))
+            .collect()
+    }
+
+    /// One data packet for each flow of the batch and, an RTT later, its ACK. ns for each kind.
+    fn round(&mut self, flows: &[usize]) -> (f64, f64) {
+        let data = flows
+            .iter()
+            .map(|&f| {
+                self.frame(
+                    f,
+                    Side::Inside,
+                    self.sent[f],
+                    1,
+                    Flags::ACK,
+                    stamps(self.now),
+                    self.payload.clone(),
+                )
+            })
+            .collect();
+        let data = self.insert(data);
+        let data_ns = self.time(Side::Inside, &data);
+        self.now += RTT;
+        let acks = flows
+            .iter()
+            .map(|&f| {
+                self.frame(
+                    f,
+                    Side::Outside,
+                    1,
+                    self.sent[f].wrapping_add(MSS),
+                    Flags::ACK,
+                    stamps(self.now),
+                    Vec::new(),
+                )
+            })
+            .collect();
+        for &f in flows {
+            self.sent[f] = self.sent[f].wrapping_add(MSS);
+        }
+        let acks = self.insert(acks);
+        let ack_ns = self.time(Side::Outside, &acks);
+        self.now += 1_000_000;
+        (data_ns, ack_ns)
+    }
+
+    fn time(&mut self, from: Side, pkts: &[Pkt]) -> f64 {
+        let allocated = allocations();
+        let start = Instant::now();
+        for chunk in pkts.chunks(64) {
+            for &pkt in chunk {
+                self.engine
+                    .on_packet(self.now, from, pkt, &mut self.pool, &mut self.out);
+            }
+            self.now += 64_000;
+            self.engine
+                .on_timer(self.now, &mut self.pool, &mut self.out);
+        }
+        let spent = start.elapsed().as_nanos() as f64 / pkts.len() as f64;
+        self.allocations += allocations() - allocated;
+        self.drain();
+        spent
+    }
+}
+
+fn median(values: &mut [f64]) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+fn main() {
+    let asked: Vec<usize> = std::env::args()
+        .skip(1)
+        .filter_map(|a| a.parse().ok())
+        .collect();
+    let counts = if asked.is_empty() {
+        vec![1, 10_000, 1_000_000]
+    } else {
+        asked
+    };
+    let algorithm: AlgorithmId = "bbr".parse().expect("it is registered");
+    println!(
+        "| flows | ns a data packet | ns an ACK | bytes an idle flow | allocations a packet |"
+    );
+    println!("| ---: | ---: | ---: | ---: | ---: |");
+    for flows in counts {
+        let before = live_bytes();
+        let mut bench = Bench::new(flows, algorithm);
+        let idle = (live_bytes() - before) as f64 / flows as f64;
+        let mut order: Vec<usize> = (0..flows).collect();
+        // A fixed shuffle: flows are met in no order that memory would like.
+        let mut state = 7u64;
+        for i in (1..flows).rev() {
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1);
+            order.swap(i, (state >> 33) as usize % (i + 1));
+        }
+        let batch = flows.min(BATCH);
+        let rounds = if flows == 1 { 4000 } else { 60 };
+        let (mut data, mut acks) = (Vec::new(), Vec::new());
+        let mut at = 0;
+        let (mut packets, mut counted) = (0, 0);
+        for round in 0..rounds {
+            let chosen: Vec<usize> = (0..batch).map(|i| order[(at + i) % flows]).collect();
+            at = (at + batch) % flows;
+            let (d, a) = bench.round(&chosen);
+            if round == rounds / 2 {
+                counted = bench.allocations;
+                packets = 0;
+            }
+            packets += 2 * batch;
+            if round >= rounds / 4 {
+                data.push(d);
+                acks.push(a);
+            }
+        }
+        let per_packet = (bench.allocations - counted) as f64 / packets as f64;
+        println!(
+            "| {flows} | {:.0} | {:.0} | {idle:.0} | {per_packet:.3} |",
+            median(&mut data),
+            median(&mut acks)
+        );
+    }
+}

@@ -1,0 +1,130 @@
+//! The engine as a box in the middle.
+
+use windlass_engine::{Decide, Engine, Limits, Nanos, PassReason, Side, Tx, TxChecksum};
+use windlass_wire::complete_checksum;
+
+use crate::{HeapPool, Middlebox};
+
+/// The very engine that runs on the wire, between two simulated ends.
+pub struct EngineBox {
+    engine: Engine,
+    pool: HeapPool,
+    txs: Vec<Tx>,
+    samples: Option<Samples>,
+}
+
+/// Samples of the flows, taken as often as asked for.
+struct Samples {
+    interval: Nanos,
+    next: Nanos,
+    taken: Vec<(Nanos, windlass_engine::FlowInfo)>,
+}
+
+impl EngineBox {
+    /// A box with this policy and these limits.
+    pub fn new(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Self {
+        EngineBox {
+            engine: Engine::new(policy, limits, 0, seed),
+            pool: HeapPool::new(),
+            txs: Vec::new(),
+            samples: None,
+        }
+    }
+
+    /// Keeps a sample of each flow every `interval`.
+    pub fn sample_every(mut self, interval: Nanos) -> Self {
+        self.samples = Some(Samples {
+            interval,
+            next: 0,
+            taken: Vec::new(),
+        });
+        self
+    }
+
+    /// The samples taken so far.
+    pub fn samples(&self) -> &[(Nanos, windlass_engine::FlowInfo)] {
+        self.samples.as_ref().map_or(&[], |s| &s.taken)
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// Lets go of every flow, as a bypass does.
+    pub fn bypass(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+        self.engine
+            .set_bypass(true, now, &mut self.pool, &mut self.txs);
+        self.deliver(out);
+    }
+
+    /// Dies like a process that is killed: whatever it holds is gone.
+    pub fn kill(&mut self) {
+        let policy = windlass_engine::Verdict {
+            mode: windlass_engine::Mode::Observe,
+            ..windlass_engine::Verdict::enforce(windlass_engine::AlgorithmId::ALL[0])
+        };
+        self.engine = Engine::new(Box::new(policy), Limits::default(), 0, 0);
+        self.engine
+            .set_bypass(true, 0, &mut self.pool, &mut self.txs);
+        self.pool = HeapPool::new();
+        self.txs.clear();
+    }
+
+    fn deliver(&mut self, out: &mut Vec<(Side, Vec<u8>)>) {
+        for tx in self.txs.drain(..) {
+            let mut frame = self.pool.take(tx.pkt);
+            if let TxChecksum::Partial { start, offset } = tx.checksum {
+                complete_checksum(&mut frame, usize::from(start), usize::from(offset));
+            }
+            out.push((tx.to, frame));
+        }
+    }
+
+    fn sample(&mut self, now: Nanos) {
+        let Some(samples) = self.samples.as_mut().filter(|s| now >= s.next) else {
+            return;
+        };
+        samples.next = now + samples.interval;
+        samples
+            .taken
+            .extend(self.engine.flows().map(|info| (now, info)));
+    }
+}
+
+impl Middlebox for EngineBox {
+    fn on_frame(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
+        let Some(pkt) = self.pool.insert(&frame) else {
+            return;
+        };
+        self.engine
+            .on_packet(now, from, pkt, &mut self.pool, &mut self.txs);
+        self.deliver(out);
+        self.sample(now);
+    }
+
+    fn poll_at(&self) -> Option<Nanos> {
+        self.engine.poll_at()
+    }
+
+    fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+        self.engine.on_timer(now, &mut self.pool, &mut self.txs);
+        self.deliver(out);
+    }
+
+    fn held_packets(&self) -> usize {
+        self.pool.live()
+    }
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        let mut counters = Vec::new();
+        self.engine
+            .counters()
+            .each(|name, reason: Option<PassReason>, value| {
+                let name =
+                    reason.map_or_else(|| name.to_string(), |r| format!("{name}_{}", r.name()));
+                counters.push((name, value));
+            });
+        counters
+    }
+}

@@ -1,0 +1,29 @@
+//! Links, TCP end points and packet scripts in virtual time around the engine.
+//!
+//! A run depends on its [`Scenario`] and its box and on nothing else: the same seed gives the same
+//! packets at the same nanoseconds on every machine.
+#![forbid(unsafe_code)]
+
+mod engine_box;
+mod invariant;
+pub mod link;
+mod link_config;
+mod node;
+mod pool;
+mod ranges;
+mod rng;
+mod scenario;
+mod scenario_gen;
+pub mod script;
+pub mod tcp;
+mod world;
+
+pub use engine_box::EngineBox;
+pub use invariant::Monitor;
+pub use node::{Middlebox, Wire};
+pub use pool::{HeapPool, MAX_FRAME_BYTES};
+pub use rng::Rng;
+pub use scenario::{Connection, ConnectionOutcome, Outcome, Scenario};
+pub use windlass_cc::Nanos;
+pub use windlass_engine::Side;
+pub use world::{World, run};

@@ -1,0 +1,272 @@
+//! One direction of a link: loss, a drop-tail queue with ECN marking, a serialisation rate, a
+//! propagation delay, jitter, reordering, duplication. Knows nothing of packets but their size.
+//!
+//! Whether the n-th packet is lost, reordered or duplicated depends on the seed and on n alone, so
+//! that contestants which send the same number of packets meet the same pattern.
+
+use std::cmp::Ordering;
+use std::collections::{BinaryHeap, VecDeque};
+
+use windlass_cc::{Nanos, SECOND};
+
+pub use crate::link_config::{Delivery, Fate, LinkConfig, LinkStats, Loss};
+use crate::rng::Rng;
+
+struct Queued<T> {
+    item: T,
+    bytes: u32,
+    marked_ce: bool,
+    /// Jitter, 0 to 1.
+    jitter: f64,
+    late: bool,
+}
+
+struct InFlight<T> {
+    at: Nanos,
+    order: u64,
+    delivery: Delivery<T>,
+}
+
+impl<T> PartialEq for InFlight<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<T> Eq for InFlight<T> {}
+
+impl<T> PartialOrd for InFlight<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for InFlight<T> {
+    /// The earliest is the greatest, for the heap.
+    fn cmp(&self, other: &Self) -> Ordering {
+        (other.at, other.order).cmp(&(self.at, self.order))
+    }
+}
+
+/// One decision stream for each kind of misfortune.
+struct Chances {
+    loss: Rng,
+    reorder: Rng,
+    duplicate: Rng,
+    jitter: Rng,
+    bad_state: bool,
+}
+
+/// One direction of a link, in whatever time the caller counts.
+pub struct Link<T> {
+    config: LinkConfig,
+    chances: Chances,
+    queue: VecDeque<Queued<T>>,
+    queue_bytes: u64,
+    /// When the head of the queue has left it.
+    head_done: Nanos,
+    in_flight: BinaryHeap<InFlight<T>>,
+    order: u64,
+    /// Packets that keep their order do not arrive before this.
+    last_arrival: Nanos,
+    stats: LinkStats,
+}
+
+impl<T: Clone> Link<T> {
+    /// An empty link.
+    pub fn new(config: LinkConfig, seed: u64) -> Self {
+        Link {
+            config,
+            chances: Chances {
+                loss: Rng::new(seed, 1),
+                reorder: Rng::new(seed, 2),
+                duplicate: Rng::new(seed, 3),
+                jitter: Rng::new(seed, 4),
+                bad_state: false,
+            },
+            queue: VecDeque::new(),
+            queue_bytes: 0,
+            head_done: 0,
+            in_flight: BinaryHeap::new(),
+            order: 0,
+            last_arrival: 0,
+            stats: LinkStats::default(),
+        }
+    }
+
+    /// Offers a packet of `bytes` to the link. `ect`: it may be marked instead of queued in
+    /// silence. `now` must not go back.
+    pub fn send(&mut self, now: Nanos, bytes: u32, ect: bool, item: T) -> Fate {
+        self.advance(now);
+        self.stats.offered += 1;
+        self.stats.offered_bytes += u64::from(bytes);
+        // Every chance is drawn for every packet, or one decision would shift all later ones.
+        let lost = self.chances.lost(self.config.loss);
+        let late = self.chances.reorder.chance(self.config.reorder_ratio);
+        let twice = self.chances.duplicate.chance(self.config.duplicate_ratio);
+        let jitter = self.chances.jitter.unit();
+        if lost {
+            self.stats.lost += 1;
+            return Fate::Lost;
+        }
+        let mark = self.config.ecn_mark_bytes;
+        let marked_ce = ect && mark.is_some_and(|at| self.queue_bytes >= at);
+        let copy = twice.then(|| item.clone());
+        let queued = |item| Queued {
+            item,
+            bytes,
+            marked_ce,
+            jitter,
+            late,
+        };
+        if !self.enqueue(now, queued(item)) {
+            self.stats.dropped += 1;
+            return Fate::Dropped;
+        }
+        self.stats.marked += u64::from(marked_ce);
+        self.stats.reordered += u64::from(late);
+        if let Some(copy) = copy
+            && self.enqueue(now, queued(copy))
+        {
+            self.stats.duplicated += 1;
+        }
+        Fate::Queued
+    }
+
+    /// When [`Link::receive`] will next have something, if nothing else is sent.
+    pub fn poll_at(&self) -> Option<Nanos> {
+        let arriving = self.in_flight.peek().map(|f| f.at);
+        let leaving = self.queue.front().map(|q| self.arrival(q, self.head_done));
+        let next = arriving.into_iter().chain(leaving).min()?;
+        (next != Nanos::MAX).then_some(next)
+    }
+
+    /// A packet that has arrived by `now`. Call until `None`.
+    pub fn receive(&mut self, now: Nanos) -> Option<Delivery<T>> {
+        self.advance(now);
+        if self.in_flight.peek()?.at > now {
+            return None;
+        }
+        self.stats.delivered += 1;
+        self.in_flight.pop().map(|f| f.delivery)
+    }
+
+    /// Changes the link under way: the queue stays, its head goes on at the new rate, packets
+    /// already propagating keep their time.
+    pub fn set_config(&mut self, now: Nanos, config: LinkConfig) {
+        self.advance(now);
+        let left_bytes = match (self.queue.front(), self.config.rate_bytes_per_s) {
+            (Some(head), _) if self.head_done == Nanos::MAX => f64::from(head.bytes),
+            (Some(_), Some(rate)) => (self.head_done - now) as f64 * rate as f64 / SECOND as f64,
+            _ => 0.0,
+        };
+        self.config = config;
+        if !self.queue.is_empty() {
+            self.head_done = now.saturating_add(self.transmission(left_bytes));
+            self.advance(now);
+        }
+    }
+
+    /// What the link is.
+    pub fn config(&self) -> &LinkConfig {
+        &self.config
+    }
+
+    /// Bytes in the queue, the packet under transmission included.
+    pub fn queued_bytes(&self) -> u64 {
+        self.queue_bytes
+    }
+
+    /// Counts so far.
+    pub fn stats(&self) -> LinkStats {
+        self.stats
+    }
+
+    fn enqueue(&mut self, now: Nanos, queued: Queued<T>) -> bool {
+        let length = self.queue_bytes + u64::from(queued.bytes);
+        if length > self.config.queue_bytes && !self.queue.is_empty() {
+            return false;
+        }
+        self.queue_bytes = length;
+        self.stats.max_queue_bytes = self.stats.max_queue_bytes.max(length);
+        if self.queue.is_empty() {
+            self.head_done = now.saturating_add(self.transmission(f64::from(queued.bytes)));
+        }
+        self.queue.push_back(queued);
+        self.advance(now);
+        true
+    }
+
+    /// Moves what has left the queue by `now` onto the wire.
+    fn advance(&mut self, now: Nanos) {
+        while self.head_done <= now
+            && let Some(head) = self.queue.pop_front()
+        {
+            let left = self.head_done;
+            let at = self.arrival(&head, left);
+            if !head.late {
+                self.last_arrival = at;
+            }
+            self.queue_bytes -= u64::from(head.bytes);
+            self.order += 1;
+            self.in_flight.push(InFlight {
+                at,
+                order: self.order,
+                delivery: Delivery {
+                    item: head.item,
+                    marked_ce: head.marked_ce,
+                },
+            });
+            if let Some(next) = self.queue.front() {
+                let duration = self.transmission(f64::from(next.bytes));
+                self.head_done = left.saturating_add(duration);
+            }
+        }
+    }
+
+    fn arrival(&self, packet: &Queued<T>, left: Nanos) -> Nanos {
+        let jitter = (packet.jitter * self.config.jitter as f64) as Nanos;
+        let at = left.saturating_add(self.config.delay + jitter);
+        if packet.late {
+            at.saturating_add(self.config.reorder_extra)
+        } else {
+            at.max(self.last_arrival)
+        }
+    }
+
+    fn transmission(&self, bytes: f64) -> Nanos {
+        match self.config.rate_bytes_per_s {
+            None => 0,
+            Some(0) => Nanos::MAX,
+            Some(rate) => (bytes * SECOND as f64 / rate as f64).ceil() as Nanos,
+        }
+    }
+}
+
+impl Chances {
+    fn lost(&mut self, loss: Loss) -> bool {
+        let (step, draw) = (self.loss.unit(), self.loss.unit());
+        match loss {
+            Loss::None => false,
+            Loss::Bernoulli { ratio } => draw < ratio,
+            Loss::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => {
+                let leave = if self.bad_state {
+                    bad_to_good
+                } else {
+                    good_to_bad
+                };
+                self.bad_state ^= step < leave;
+                draw < if self.bad_state { loss_bad } else { loss_good }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "link_tests.rs"]
+mod tests;

@@ -1,0 +1,55 @@
+//! What stands between the two ends.
+
+use windlass_engine::{Nanos, Side};
+
+/// A box in the middle: frames in, frames out, time as an argument.
+pub trait Middlebox {
+    /// A frame has arrived from `from`; what leaves at once is appended to `out`, each frame with
+    /// the side that it leaves to.
+    fn on_frame(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>);
+
+    /// When [`Middlebox::on_timer`] wants to be called next.
+    fn poll_at(&self) -> Option<Nanos>;
+
+    /// The time named by [`Middlebox::poll_at`] has come.
+    fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>);
+
+    /// Packets held now.
+    fn held_packets(&self) -> usize {
+        0
+    }
+
+    /// Counters by name, whichever the box has.
+    fn counters(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+}
+
+/// The box that is not there: everything passes unchanged.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Wire {
+    frames: u64,
+}
+
+impl Middlebox for Wire {
+    fn on_frame(
+        &mut self,
+        _now: Nanos,
+        from: Side,
+        frame: Vec<u8>,
+        out: &mut Vec<(Side, Vec<u8>)>,
+    ) {
+        self.frames += 1;
+        out.push((from.other(), frame));
+    }
+
+    fn poll_at(&self) -> Option<Nanos> {
+        None
+    }
+
+    fn on_timer(&mut self, _now: Nanos, _out: &mut Vec<(Side, Vec<u8>)>) {}
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        vec![("frames".into(), self.frames)]
+    }
+}

@@ -1,0 +1,24 @@
+//! A TCP end point in virtual time: honest, small, and like Linux where a box in the middle could
+//! tell the difference.
+
+mod ack;
+mod codec;
+mod config;
+mod content;
+mod endpoint;
+mod input;
+mod output;
+mod receiver;
+mod recovery;
+mod reduction;
+mod rtt;
+mod sender;
+mod sent;
+mod server_cc;
+mod timers;
+mod usage;
+
+pub use config::{App, Close, EndConfig, EndStats, ReceiveBuffer, Write};
+pub use content::Content;
+pub use endpoint::{Endpoint, Outgoing, Role};
+pub use server_cc::{HystartCause, HystartExit, SSTHRESH_INFINITE, ServerAlgorithm};

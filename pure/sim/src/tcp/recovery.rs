@@ -1,0 +1,151 @@
+//! Congestion states and their transitions, by the rules of Linux 6.1: what begins and ends a
+//! recovery, F-RTO (RFC 5682), the tail probe's end (RFC 8985 §7.4).
+
+use super::ack::{Ack, Progress};
+use super::sender::{CaState, Sender, Undo};
+
+/// Duplicate ACKs, or segments above a hole, that prove a loss at once.
+pub(super) const DUP_THRESH: usize = 3;
+
+impl Sender {
+    /// `tcp_process_tlp_ack()`.
+    pub(super) fn end_tail_probe(&mut self, ack: &Ack, p: &Progress) {
+        let Some(high) = self.probe_high.filter(|&high| ack.number >= high) else {
+            return;
+        };
+        if !self.probe_retransmitted || p.dsack_of_probe {
+            self.probe_high = None;
+        } else if ack.number > high {
+            // The probe repaired a loss: one reduction.
+            self.stats.tail_probe_recoveries += 1;
+            self.reduce();
+            self.cc.cwnd = self.cc.ssthresh;
+            self.undo.marker = None;
+            self.state = CaState::Open;
+        } else if p.dup && !p.newly_sacked {
+            self.probe_high = None;
+        }
+    }
+
+    /// `tcp_fastretrans_alert()`: the state machine.
+    pub(super) fn alert(&mut self, ack: &Ack, p: &mut Progress) {
+        let ece = self.ecn && ack.ece;
+        if ece {
+            self.undo.ssthresh = 0;
+        }
+        if !self.sack && p.dup {
+            self.count_duplicate();
+        }
+        if self.state > CaState::Disorder && self.una >= self.high && !self.leave(ack) {
+            return;
+        }
+        match self.state {
+            CaState::Recovery => self.in_recovery(ack, p),
+            CaState::Loss => self.in_loss(ack, p),
+            _ => self.in_open(ack, p, ece),
+        }
+    }
+
+    fn count_duplicate(&mut self) {
+        let holes = self.board.lost_out.max(1);
+        let most = self.board.packets_out().saturating_sub(holes);
+        self.board.sacked_out = (self.board.sacked_out + 1).min(most);
+    }
+
+    /// Everything sent before the reduction has been acknowledged. False if the state is held.
+    fn leave(&mut self, ack: &Ack) -> bool {
+        match self.state {
+            CaState::Cwr => {
+                // Until something above is acknowledged, CWR may not have arrived.
+                if self.una != self.high {
+                    self.end_reduction();
+                    self.state = CaState::Open;
+                }
+                true
+            }
+            CaState::Recovery | CaState::Loss => {
+                if self.may_undo(ack) {
+                    self.undo(false);
+                } else if !self.sack && self.una == self.high {
+                    // RFC 6582 §4: late duplicate ACKs must not begin a new recovery.
+                    return false;
+                }
+                if self.state == CaState::Recovery {
+                    self.end_reduction();
+                }
+                self.undo = Undo::default();
+                self.frto = false;
+                self.state = CaState::Open;
+                true
+            }
+            _ => true,
+        }
+    }
+
+    fn in_open(&mut self, ack: &Ack, p: &mut Progress, ece: bool) {
+        if !self.sack && p.advanced {
+            self.board.sacked_out = 0;
+        }
+        if self.state <= CaState::Disorder && p.dsack && self.dsack_allows_undo() {
+            self.undo(false);
+        }
+        p.lost = self.detect(ack.now);
+        if !self.sack && self.board.sacked_out >= DUP_THRESH {
+            p.lost += self.mark_head();
+        }
+        if self.board.lost_out > 0 {
+            self.enter_recovery(ece);
+            return;
+        }
+        if ece && self.state < CaState::Cwr {
+            self.stats.ecn_reductions += 1;
+            self.undo = Undo::default();
+            self.reduce();
+            self.state = CaState::Cwr;
+        } else if self.state != CaState::Cwr {
+            let disorder = self.board.sacked_out > 0;
+            self.state = if disorder {
+                CaState::Disorder
+            } else {
+                CaState::Open
+            };
+        }
+    }
+
+    fn in_recovery(&mut self, ack: &Ack, p: &mut Progress) {
+        if p.advanced {
+            if !self.sack {
+                p.lost += self.mark_head();
+            }
+            if self.undo.marker.is_some() && self.echo_is_older(ack) && self.board.retrans_out == 0
+            {
+                self.undo(true);
+                self.state = CaState::Open;
+                return;
+            }
+        }
+        if p.dsack && self.dsack_allows_undo() {
+            self.undo(true);
+            self.state = CaState::Open;
+            return;
+        }
+        p.lost += self.detect(ack.now);
+    }
+
+    fn in_loss(&mut self, ack: &Ack, p: &mut Progress) {
+        let eifel = p.advanced && self.undo.marker.is_some() && self.echo_is_older(ack);
+        let frto = self.frto && p.original && self.undo.marker.is_some();
+        if eifel || frto || p.dsack && self.dsack_allows_undo() {
+            self.undo(true);
+            self.undo = Undo::default();
+            self.frto = false;
+            self.timeouts = 0;
+            self.state = CaState::Open;
+            return;
+        }
+        if self.frto && self.nxt > self.high && p.newly_sacked {
+            self.frto = false;
+        }
+        p.lost = self.detect(ack.now);
+    }
+}

@@ -1,0 +1,192 @@
+//! Loss detection (RACK, RFC 8985), window reductions (PRR, RFC 6937) and taking them back by
+//! timestamps (Eifel, RFC 3522) and DSACK (RFC 3708).
+
+use windlass_cc::{MILLISECOND, Nanos};
+
+use super::ack::{Ack, Progress};
+use super::recovery::DUP_THRESH;
+use super::sender::{CaState, Sender, Undo};
+use super::server_cc::SSTHRESH_INFINITE;
+
+/// Shortest timer (Linux `TCP_TIMEOUT_MIN`).
+const MIN_TIMEOUT: Nanos = 2 * MILLISECOND;
+
+impl Sender {
+    pub(super) fn mark_head(&mut self) -> usize {
+        let Some(head) = self.board.head().map(|h| h.start) else {
+            return 0;
+        };
+        self.board
+            .mark_lost(|s| s.start == head && !s.retransmitted)
+    }
+
+    /// RACK: what was sent before the newest delivered segment, long enough ago, is lost.
+    pub(super) fn detect(&mut self, now: Nanos) -> usize {
+        let holes = self.board.sacked_out > 0 || self.board.lost_out > 0;
+        if !self.sack || !self.rack.valid || !holes {
+            return 0;
+        }
+        let rack = self.rack;
+        let patience = rack.rtt + self.reordering_window();
+        let mut wait: Nanos = 0;
+        let lost = self.board.mark_lost(|s| {
+            if (s.at, s.end) >= (rack.at, rack.end) {
+                return false;
+            }
+            let left = (s.at + patience).saturating_sub(now);
+            wait = wait.max(left);
+            left == 0
+        });
+        if wait > 0 {
+            self.arm_reordering(now + wait + MIN_TIMEOUT);
+        }
+        lost
+    }
+
+    pub(super) fn reordering_window(&self) -> Nanos {
+        let certain = self.state >= CaState::Recovery || self.board.sacked_out >= DUP_THRESH;
+        if !self.rack.reordering_seen && certain {
+            return 0;
+        }
+        (self.rtt.min_rtt / 4)
+            .saturating_mul(u64::from(self.rack.window_steps))
+            .min(self.rtt.srtt)
+    }
+
+    pub(super) fn on_reordering_timer(&mut self, now: Nanos) {
+        if self.detect(now) > 0 && self.state < CaState::Recovery {
+            self.enter_recovery(false);
+        }
+    }
+
+    pub(super) fn enter_recovery(&mut self, ece: bool) {
+        self.stats.recoveries += 1;
+        let retransmitted = self.board.retrans_out as i64;
+        let mut undo = Undo {
+            marker: Some(self.una),
+            retransmissions: if retransmitted > 0 { retransmitted } else { -1 },
+            cwnd: self.cc.cwnd,
+            ssthresh: 0,
+            stamp: None,
+        };
+        if self.state < CaState::Cwr {
+            if !ece {
+                undo.ssthresh = self.current_ssthresh();
+            }
+            self.reduce();
+        }
+        self.undo = undo;
+        self.state = CaState::Recovery;
+    }
+
+    /// `tcp_enter_loss()`.
+    pub(super) fn enter_loss(&mut self, now: Nanos) {
+        let again = self.timeouts > 0;
+        let new_recovery = self.state < CaState::Recovery;
+        let rack = self.rack;
+        // Without SACK they were only counted; a head that was reported has been dropped since.
+        if !self.sack || self.board.head().is_some_and(|h| h.sacked) {
+            self.board.forget_sacked();
+        }
+        let mut head = true;
+        self.board.mark_lost(|s| {
+            let recent = rack.valid && s.at + rack.rtt > now;
+            std::mem::take(&mut head) || !recent
+        });
+        if self.state <= CaState::Disorder || self.una >= self.high || !again {
+            self.undo = Undo {
+                marker: Some(self.una),
+                retransmissions: match self.board.retrans_out as i64 {
+                    0 => -1,
+                    some => some,
+                },
+                cwnd: self.cc.cwnd,
+                ssthresh: self.current_ssthresh(),
+                stamp: None,
+            };
+            self.cc.ssthresh = self.cc.reduced_ssthresh();
+            self.cc.on_loss_state();
+        }
+        self.cc.cwnd = self.board.in_flight() as u32 + 1;
+        self.state = CaState::Loss;
+        self.high = self.nxt;
+        self.probe_high = None;
+        self.cwr_pending = true;
+        self.frto = new_recovery || again;
+    }
+
+    /// `tcp_init_cwnd_reduction()`.
+    pub(super) fn reduce(&mut self) {
+        self.high = self.nxt;
+        self.probe_high = None;
+        self.prior_cwnd = self.cc.cwnd;
+        self.prr_delivered = 0;
+        self.prr_out = 0;
+        self.cc.ssthresh = self.cc.reduced_ssthresh();
+        self.cwr_pending = true;
+    }
+
+    /// `tcp_end_cwnd_reduction()`.
+    pub(super) fn end_reduction(&mut self) {
+        let reduced = self.state == CaState::Cwr || self.undo.marker.is_some();
+        if self.cc.ssthresh < SSTHRESH_INFINITE && reduced {
+            self.cc.cwnd = self.cc.ssthresh;
+        }
+    }
+
+    /// `tcp_cong_control()`: PRR while a reduction is spread, growth otherwise.
+    pub(super) fn control(&mut self, ack: &Ack, p: &Progress) {
+        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+            self.proportional_reduction(p);
+        } else if p.acked > 0 && p.delivered > 0 && self.is_cwnd_limited() {
+            self.cc.on_acked(ack.now, p.delivered);
+        }
+    }
+
+    /// RFC 6937 with slow-start reduction bound.
+    pub(super) fn proportional_reduction(&mut self, p: &Progress) {
+        if p.delivered == 0 || self.prior_cwnd == 0 {
+            return;
+        }
+        self.prr_delivered += p.delivered;
+        let flight = self.board.in_flight() as u32;
+        let target = self.cc.ssthresh;
+        let send = if flight > target {
+            let due = u64::from(target) * u64::from(self.prr_delivered);
+            let due = due.div_ceil(u64::from(self.prior_cwnd)) as u32;
+            due.saturating_sub(self.prr_out)
+        } else {
+            let owed = self.prr_delivered.saturating_sub(self.prr_out);
+            let bonus = u32::from(p.advanced && p.lost == 0);
+            (owed.max(p.delivered) + bonus).min(target - flight)
+        };
+        let first = u32::from(self.prr_out == 0);
+        self.cc.cwnd = flight + send.max(first);
+    }
+
+    /// `tcp_packet_delayed()`: the receiver answered something sent before the retransmission.
+    pub(super) fn echo_is_older(&self, ack: &Ack) -> bool {
+        match (self.undo.stamp, ack.echo) {
+            (Some(stamp), Some(echo)) => echo != 0 && (echo.wrapping_sub(stamp) as i32) < 0,
+            _ => false,
+        }
+    }
+
+    pub(super) fn dsack_allows_undo(&self) -> bool {
+        self.undo.marker.is_some() && self.undo.retransmissions == 0
+    }
+
+    pub(super) fn may_undo(&self, ack: &Ack) -> bool {
+        self.dsack_allows_undo() || self.undo.marker.is_some() && self.echo_is_older(ack)
+    }
+
+    pub(super) fn undo(&mut self, unmark: bool) {
+        self.stats.undos += 1;
+        if unmark {
+            self.board.unmark_lost();
+        }
+        self.cc.cwnd = self.cc.cwnd.max(self.undo.cwnd);
+        self.cc.ssthresh = self.cc.ssthresh.max(self.undo.ssthresh);
+        self.undo.marker = None;
+    }
+}

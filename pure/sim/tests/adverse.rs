@@ -1,0 +1,73 @@
+//! Thousands of adverse networks around the engine: every transfer completes intact, the edge never
+//! moves left, no ACK is shown that the receiver did not send.
+//!
+//! `WINDLASS_SEEDS=10000` runs more, `WINDLASS_SEED=n` replays one.
+#![allow(clippy::disallowed_methods)]
+
+use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
+use windlass_sim::{EngineBox, Outcome, Scenario, Wire, run};
+
+const SEEDS_IN_TEST: u64 = 300;
+
+/// The box of a seed: any algorithm, with and without copies, SACK insertion and head-room.
+fn verdict(seed: u64) -> Verdict {
+    let algorithms = AlgorithmId::ALL;
+    let redundancy = [Redundancy::OFF, Redundancy::REPAIRS, Redundancy::EARLY];
+    Verdict {
+        redundancy: redundancy[(seed / 7 % 3) as usize],
+        insert_sack: !seed.is_multiple_of(5),
+        headroom: !seed.is_multiple_of(11),
+        ..Verdict::enforce(algorithms[(seed % algorithms.len() as u64) as usize])
+    }
+}
+
+fn simulate(seed: u64) -> (Scenario, Outcome) {
+    let scenario = Scenario::adverse(seed);
+    let mut limits = Limits::default();
+    if seed.is_multiple_of(13) {
+        // Budgets that are reached: flows degrade, nothing breaks.
+        limits.held_bytes_total = 40_000;
+    }
+    if seed.is_multiple_of(17) {
+        limits.segments_per_flow = 64;
+    }
+    let mut middle = EngineBox::new(Box::new(verdict(seed)), limits, seed);
+    let outcome = run(&scenario, &mut middle);
+    (scenario, outcome)
+}
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok().and_then(|v| v.parse().ok())
+}
+
+#[test]
+fn every_transfer_completes_intact() {
+    if let Some(seed) = number("WINDLASS_SEED") {
+        let (scenario, outcome) = simulate(seed);
+        let alone = run(&scenario, &mut Wire::default());
+        println!(
+            "{scenario:#?}\n{outcome:#?}\nwithout the box: {:.3} s, intact {}",
+            alone.seconds, alone.intact
+        );
+        return outcome.assert_intact(&scenario);
+    }
+    let seeds = number("WINDLASS_SEEDS").unwrap_or(SEEDS_IN_TEST);
+    let mut failed = Vec::new();
+    for seed in 1..=seeds {
+        let (scenario, outcome) = simulate(seed);
+        if !outcome.intact || outcome.held_packets > 0 {
+            if outcome.held_packets == 0 && !run(&scenario, &mut Wire::default()).intact {
+                println!("seed {seed}: the network does not carry it without the box either");
+                continue;
+            }
+            let why = outcome.violations.first().cloned().unwrap_or_default();
+            println!("seed {seed}: held {} {why}", outcome.held_packets);
+            failed.push(seed);
+        }
+    }
+    assert!(
+        failed.is_empty(),
+        "{} of {seeds} seeds failed: {failed:?}; replay one with WINDLASS_SEED=<seed>",
+        failed.len()
+    );
+}
