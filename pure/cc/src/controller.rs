@@ -13,15 +13,20 @@ pub struct Controller {
     prr: Option<Prr>,
     /// No window is smaller than this.
     mss: u64,
+    /// What both want now: asked for much more often than it changes.
+    control: Control,
 }
 
 impl Controller {
     /// Starts `id` on a path known as far as `path` says; `seed` is all its randomness.
     pub fn new(id: AlgorithmId, path: &Path, seed: u64) -> Self {
+        let algorithm = id.start(path, seed);
+        let control = algorithm.control();
         Controller {
-            algorithm: id.start(path, seed),
+            algorithm,
             prr: None,
             mss: mss(path),
+            control,
         }
     }
 
@@ -41,6 +46,7 @@ impl Controller {
             prr.on_sent(event.bytes);
         }
         self.algorithm.on_sent(event, path);
+        self.refresh();
     }
 
     /// An ACK, after `on_congestion` and before `on_recovery_exit` if it causes either.
@@ -51,6 +57,7 @@ impl Controller {
             let safe = event.acked > 0 && event.lost == 0;
             prr.on_ack(event.delivered, event.inflight, safe, self.mss);
         }
+        self.refresh();
     }
 
     /// The first loss or ECN mark of a window of data.
@@ -59,6 +66,7 @@ impl Controller {
         if self.algorithm.uses_prr() {
             self.begin_prr(event.inflight_before, path);
         }
+        self.refresh();
     }
 
     /// All that was outstanding at `on_congestion` has been delivered: the window is the
@@ -66,33 +74,40 @@ impl Controller {
     pub fn on_recovery_exit(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_recovery_exit(now, path);
+        self.refresh();
     }
 
     /// The retransmission timer fired; what follows is slow start, not PRR.
     pub fn on_rto(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_rto(now, path);
+        self.refresh();
     }
 
     /// The last reduction was a mistake.
     pub fn on_spurious(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_spurious(now, path);
+        self.refresh();
     }
 
     /// Sending resumes after `idle` nanoseconds with nothing in flight.
     pub fn on_idle_restart(&mut self, now: Nanos, idle: Nanos, path: &Path) {
         self.algorithm.on_idle_restart(now, idle, path);
+        self.refresh();
     }
 
     /// What may be in flight and how fast it may leave. During recovery the window of a
     /// window-based algorithm is PRR's; `ssthresh` is where it will end.
     pub fn control(&self) -> Control {
-        let mut control = self.algorithm.control();
+        self.control
+    }
+
+    fn refresh(&mut self) {
+        self.control = self.algorithm.control();
         if let Some(prr) = &self.prr {
-            control.cwnd = prr.cwnd().clamp(self.mss, MAX_CWND_BYTES);
+            self.control.cwnd = prr.cwnd().clamp(self.mss, MAX_CWND_BYTES);
         }
-        control
     }
 
     /// Puts `id` in charge of the running flow. It starts from what is known of the path: with
@@ -110,6 +125,7 @@ impl Controller {
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }
+        self.refresh();
     }
 
     fn begin_prr(&mut self, recover_fs: u64, path: &Path) {

@@ -35,8 +35,8 @@ pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent
 pub use path::Path;
 pub use prr::Prr;
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
-pub use scale::{bytes_over, mul_div, rate_over};
 pub use reno::Reno;
+pub use scale::{bytes_over, mul_div, rate_over};
 pub use slow_start::{Growth, HyStartPlusPlus, SlowStart, StandardSlowStart};
 pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES};
 pub use windowed_filter::{WindowedFilter, WindowedMax, WindowedMin};

@@ -154,7 +154,7 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let mut shown = *segment;
+        let mut shown_window = segment.window;
         if let Some(flow) = self.flows[from.other().index()]
             .as_mut()
             .filter(|_| segment.flags.has(Flags::ACK))
@@ -168,14 +168,14 @@ impl Conn {
                     flow.show_ack(ctx, segment, pkt, ack);
                     flow.pump(ctx);
                     if let Some(flow) = &mut self.flows[from.index()] {
-                        flow.note_latest(segment);
+                        flow.note_latest(segment, segment.window);
                     }
                     return;
                 }
                 Some(ack) => {
                     flow.rewrite_ack(ctx, segment, pkt, ack);
                     if flow.enforcing() {
-                        shown.window = flow.shown_fields().1;
+                        shown_window = flow.shown_fields().1;
                     }
                 }
                 None => {}
@@ -183,8 +183,8 @@ impl Conn {
         }
         match &mut self.flows[from.index()] {
             Some(flow) => {
-                flow.note_latest(&shown);
-                flow.on_data(ctx, &shown, pkt);
+                flow.note_latest(segment, shown_window);
+                flow.on_data(ctx, segment, pkt);
             }
             None => ctx.emit(pkt, from.other(), segment),
         }
@@ -473,6 +473,29 @@ impl Conn {
             .iter()
             .flatten()
             .map(|f| f.info(self.key_from(f.setup.sender)))
+    }
+
+    /// Reads a word of each cache line that a packet will need: see [`crate::Engine::on_packets`].
+    pub(crate) fn touch(&self) -> u64 {
+        self.last_seen ^ u64::from(self.closed) ^ u64::from(self.ends[1].fin)
+    }
+
+    /// The same for the flows, once the connection is there.
+    pub(crate) fn touch_flows(&self) -> u64 {
+        self.flows
+            .iter()
+            .flatten()
+            .map(|f| f.touch())
+            .fold(0, u64::wrapping_add)
+    }
+
+    /// The same for what the flows point to.
+    pub(crate) fn touch_holds(&self) -> u64 {
+        self.flows
+            .iter()
+            .flatten()
+            .map(|f| f.touch_hold())
+            .fold(0, u64::wrapping_add)
     }
 
     /// Why the connection passes, if it does.

@@ -37,15 +37,15 @@ impl Flow {
         }
     }
 
-    /// The sender's own acknowledgement, to be repeated by held packets.
-    pub(crate) fn note_latest(&mut self, segment: &Segment) {
+    /// The acknowledgement that leaves in a packet of the sender, to be repeated by held ones.
+    pub(crate) fn note_latest(&mut self, segment: &Segment, window: u16) {
         if seq::later(self.latest.ack, segment.ack) && self.latest.window != 0 {
             return;
         }
         let tsecr = segment.options.timestamps.map_or(0, |t| t.ecr);
         self.latest = Latest {
             ack: segment.ack,
-            window: segment.window,
+            window,
             tsecr,
         };
     }

@@ -131,6 +131,13 @@ impl Hold {
         found
     }
 
+    /// Reads the ends of the queues.
+    pub(crate) fn touch(&self) -> u64 {
+        let ends =
+            self.pieces.front().map_or(0, |p| p.start) ^ self.pieces.back().map_or(0, |p| p.end);
+        ends ^ self.order.front().map_or(0, |t| t.start)
+    }
+
     /// Gives unused memory back.
     pub(crate) fn shrink(&mut self) {
         self.pieces.shrink_to_fit();

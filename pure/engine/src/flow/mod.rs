@@ -268,6 +268,39 @@ impl Flow {
         (base << self.rto_backoff.min(6)).min(RTO_MAX)
     }
 
+    /// Reads a word of each part that a packet will need.
+    pub(crate) fn touch(&self) -> u64 {
+        let control = self.cc.control();
+        let parts = [
+            control.cwnd,
+            self.path.srtt,
+            self.path.inflight,
+            self.sampler.delivered,
+            self.sampler.lost,
+            self.rack.xmit_ts,
+            self.rack.fack,
+            self.pacer.next,
+            self.feedback.ack,
+            self.feedback.edge,
+            self.una,
+            self.held_bytes,
+            self.receiver_edge,
+            u64::from(self.setup.iss),
+            self.setup.first_edge,
+            self.last_sent_at,
+            self.tally.lost,
+            self.hold.lost_hint,
+            u64::from(self.latest.ack),
+            u64::from(self.verdict.headroom),
+        ];
+        parts.into_iter().fold(0, u64::wrapping_add)
+    }
+
+    /// The same for the newest and the oldest piece.
+    pub(crate) fn touch_hold(&self) -> u64 {
+        self.hold.touch()
+    }
+
     /// When this flow wants to be called next.
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
         let waiting = matches!(self.limited_by, LimitedBy::Pacing).then_some(self.pacer.next);
