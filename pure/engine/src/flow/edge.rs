@@ -4,28 +4,26 @@ use windlass_cc::{MILLISECOND, Nanos, bytes_over};
 
 use super::Flow;
 
-/// What the sender may be ahead of the network, on top of the time between two of its ACKs.
+/// What the sender may be ahead of the network, ns at the pacing rate.
 const QUEUE_TIME: Nanos = 4 * MILLISECOND;
 /// The least it may be ahead, segments.
 const QUEUE_SEGMENTS: u64 = 10;
 
 impl Flow {
-    /// How much may wait in the box, bytes: enough to keep sending until the next ACK has brought
-    /// more from the sender.
-    fn queue_allowance(&self, now: Nanos) -> u64 {
-        let time = QUEUE_TIME + self.ack_interval(now);
+    /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
+    /// window update. More would only raise the RTT that it sees.
+    fn queue_allowance(&self) -> u64 {
         let rate = self.pacing_rate().unwrap_or(0);
-        let by_rate = bytes_over(rate, time);
-        by_rate + QUEUE_SEGMENTS * u64::from(self.path.mss)
+        bytes_over(rate, QUEUE_TIME) + QUEUE_SEGMENTS * u64::from(self.path.mss)
     }
 
     /// Where the edge should be now. What the receiver holds out of order and what is lost does
     /// not count against the window: the sender is kept busy while holes are repaired.
-    pub(crate) fn target_edge(&self, now: Nanos, held_limit: u64) -> u64 {
+    pub(crate) fn target_edge(&self, held_limit: u64) -> u64 {
         if !self.in_charge() {
             return self.receiver_edge;
         }
-        let queue = self.queue_allowance(now);
+        let queue = self.queue_allowance();
         let by_window =
             self.una + self.cc.control().cwnd + self.sacked_bytes + self.lost_bytes + queue;
         let by_queue = self.sent_nxt + queue;

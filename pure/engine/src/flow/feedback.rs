@@ -53,6 +53,8 @@ pub(crate) struct Feedback {
     round_began: Nanos,
     /// How long its last round took: its RTT with everything the box adds.
     sender_rtt: Nanos,
+    /// The RTT that the sender would measure on the newest segment acknowledged.
+    pub sender_sample: Nanos,
     /// A probe of the sender that was swallowed, to be reported by DSACK.
     pub absorbed: Option<(u64, u64)>,
 }
@@ -73,6 +75,7 @@ impl Feedback {
             round_end: 0,
             round_began: 0,
             sender_rtt: 0,
+            sender_sample: 0,
             absorbed: None,
         }
     }
@@ -131,7 +134,7 @@ impl Flow {
             return self.show_duplicate(ctx, segment, pkt, ack);
         }
         let wait_until = if self.in_charge() && outstanding {
-            self.hold_ack_until(ctx.now)
+            self.hold_ack_until()
         } else {
             0
         };
@@ -160,7 +163,7 @@ impl Flow {
         pkt: Pkt,
         ack: u64,
     ) {
-        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         let gain = target.saturating_sub(self.feedback.edge);
         let useful = gain >= 2 * u64::from(self.path.mss) || (gain > 0 && self.at_edge());
         if ack == self.feedback.ack && useful && self.feedback.pending.is_none() {
@@ -171,8 +174,8 @@ impl Flow {
     }
 
     /// Until when the next ACK should wait; a time in the past: not at all.
-    fn hold_ack_until(&self, now: Nanos) -> Nanos {
-        let thin = match self.ack_interval(now) {
+    fn hold_ack_until(&self) -> Nanos {
+        let thin = match self.ack_interval() {
             0 => 0,
             interval => self.feedback.shown_at + interval,
         };
@@ -180,12 +183,12 @@ impl Flow {
     }
 
     /// The interval at which ACKs are shown, 0 when they are not thinned.
-    pub(crate) fn ack_interval(&self, now: Nanos) -> Nanos {
+    pub(crate) fn ack_interval(&self) -> Nanos {
         if !self.verdict.headroom || self.path.srtt == 0 {
             return 0;
         }
         let hole = self.lost_bytes + self.sacked_bytes > 0 || self.recovery.is_some();
-        if !hole && !self.rtt_is_raised(now) {
+        if !hole && !self.rtt_is_raised() {
             return 0;
         }
         let rtt = self.path.latest_rtt.max(self.path.srtt);
@@ -194,9 +197,10 @@ impl Flow {
 
     /// The sender's RTT, queue in the box included, is on its way to HyStart's threshold
     /// (`tcp_cubic.c` 6.12: an eighth of the minimum, between 4 and 16 ms).
-    fn rtt_is_raised(&self, _now: Nanos) -> bool {
+    fn rtt_is_raised(&self) -> bool {
         let threshold = (self.path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
-        self.path.latest_rtt > self.path.min_rtt.saturating_add(threshold / 2)
+        let seen = self.path.latest_rtt.max(self.feedback.sender_sample);
+        seen > self.path.min_rtt.saturating_add(threshold / 2)
     }
 
     /// A waiting ACK may have come due.
@@ -249,7 +253,7 @@ impl Flow {
         pkt: Pkt,
         ack: u64,
     ) {
-        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         let window = self.show_edge(ack, target);
         let dsack = self.dsack_due(ack);
         let mut editor = Editor::new(ctx.pool.head_mut(pkt), segment);
@@ -335,7 +339,7 @@ impl Flow {
         {
             return;
         }
-        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         if target < self.feedback.edge + 2 * u64::from(self.path.mss) {
             return;
         }
@@ -376,7 +380,7 @@ impl Flow {
         let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
             return false;
         };
-        let target = self.target_edge(ctx.now, ctx.limits.held_bytes_per_flow);
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         fields.window = self.show_edge(ack, target);
         if template
             .write_ack(ctx.pool.head_mut(pkt), &fields)

@@ -17,6 +17,8 @@ pub(crate) struct Piece {
     /// The packet, held for transmission and repair. `None`: nothing is held (observing, budget
     /// exhausted, or the sender has not sent this part through here).
     pub pkt: Option<Pkt>,
+    /// When it came from the sender.
+    pub arrived_at: Nanos,
     /// Last transmission, 0 before the first.
     pub sent_at: Nanos,
     /// State of the rate sampler when it was last sent.
