@@ -22,7 +22,10 @@ fn verdict(seed: u64) -> Verdict {
 }
 
 fn simulate(seed: u64) -> (Scenario, Outcome) {
-    let scenario = Scenario::adverse(seed);
+    let mut scenario = Scenario::adverse(seed);
+    if let Some(hours) = number("WINDLASS_HOURS") {
+        scenario.limit = hours * 3_600_000_000_000;
+    }
     let mut limits = Limits::default();
     if seed.is_multiple_of(13) {
         // Budgets that are reached: flows degrade, nothing breaks.

@@ -42,11 +42,12 @@ impl Flow {
         if seq::later(self.latest.ack, segment.ack) && self.latest.window != 0 {
             return;
         }
-        let tsecr = segment.options.timestamps.map_or(0, |t| t.ecr);
+        let stamps = segment.options.timestamps.unwrap_or_default();
         self.latest = Latest {
             ack: segment.ack,
             window,
-            tsecr,
+            tsecr: stamps.ecr,
+            tsval: stamps.val,
         };
     }
 
@@ -179,14 +180,20 @@ impl Flow {
         }
         ctx.counters.sender_retransmissions_passed += 1;
         self.note_sender_retransmission(ctx, start, end);
-        if let Some(stamps) = segment.options.timestamps
-            && self
-                .tsval_floor
-                .is_none_or(|floor| seq::later(stamps.val, floor))
-        {
-            self.tsval_floor = Some(stamps.val);
+        if let Some(stamps) = segment.options.timestamps {
+            self.raise_tsval_floor(stamps.val);
         }
         ctx.emit(pkt, self.setup.sender.other(), segment);
+    }
+
+    /// From here on no packet leaves with an older TSval.
+    pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
+        if self
+            .tsval_floor
+            .is_none_or(|floor| seq::later(tsval, floor))
+        {
+            self.tsval_floor = Some(tsval);
+        }
     }
 
     /// The sender's own retransmission leaves: it counts like ours.

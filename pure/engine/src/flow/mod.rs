@@ -82,6 +82,7 @@ pub(crate) struct Latest {
     pub ack: u32,
     pub window: u16,
     pub tsecr: u32,
+    pub tsval: u32,
 }
 
 /// The largest amount in flight and whether the window bound, by round (Linux

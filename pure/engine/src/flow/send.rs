@@ -11,6 +11,10 @@ use crate::{Pool, seq};
 /// its answer to an ACK takes a moment.
 const ROOM_GRACE: Nanos = 2 * MILLISECOND;
 
+/// So often a segment leaves with the TSval it came with, which lets the sender undo a time-out of
+/// its own (RFC 3522). After that the old value would only inflate the RTT that the sender measures.
+const OLD_TSVAL_TRANSMISSIONS: u8 = 2;
+
 impl Flow {
     /// Sends what may be sent now.
     pub(crate) fn pump<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
@@ -68,6 +72,9 @@ impl Flow {
         let Some(pkt) = self.hold.get(index).pkt else {
             return self.hand_back(ctx);
         };
+        if self.setup.timestamps && self.hold.get(index).transmissions >= OLD_TSVAL_TRANSMISSIONS {
+            self.raise_tsval_floor(self.latest.tsval);
+        }
         self.refresh(ctx, index, again);
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(
