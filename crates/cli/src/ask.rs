@@ -1,0 +1,132 @@
+//! `windlass bypass`, `counters`, `status`: what a running daemon is asked.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use clap::ValueEnum;
+use windlass_daemon::control::{Answer, Request, ask};
+use windlass_policy::DEFAULT_CONTROL_SOCKET;
+
+use crate::{print, print_json, values};
+
+/// Where the daemon is.
+#[derive(clap::Args)]
+pub(crate) struct Control {
+    /// Control socket of the running windlass.
+    #[arg(long, value_name = "PATH", default_value = DEFAULT_CONTROL_SOCKET)]
+    control: PathBuf,
+}
+
+impl Control {
+    /// Asks it.
+    pub(crate) fn ask(&self, request: Request) -> Result<Answer> {
+        Ok(ask(&self.control, request)?)
+    }
+}
+
+/// The answer was to another question.
+pub(crate) fn unexpected(answer: &Answer) -> anyhow::Error {
+    let answer = serde_json::to_string(answer).unwrap_or_default();
+    anyhow::anyhow!("unexpected answer (is the running windlass of another version?): {answer}")
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Switch {
+    On,
+    Off,
+}
+
+/// Turn all enforcement off at once (on), or on again for new connections (off).
+#[derive(clap::Args)]
+pub(crate) struct BypassArgs {
+    /// on: the kernel carries every flow. off: new connections are governed again.
+    switch: Switch,
+    #[command(flatten)]
+    control: Control,
+}
+
+pub(crate) fn bypass(args: &BypassArgs) -> Result<ExitCode> {
+    let on = matches!(args.switch, Switch::On);
+    match args.control.ask(Request::Bypass { on })? {
+        Answer::Bypass { on: true } => print("bypass is on: every flow passes untouched\n"),
+        Answer::Bypass { on: false } => print("bypass is off: new connections are governed\n"),
+        other => Err(unexpected(&other)),
+    }
+}
+
+/// Show what has been counted.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// As JSON.
+    #[arg(short, long)]
+    json: bool,
+    /// Also those that are zero.
+    #[arg(short, long)]
+    all: bool,
+    #[command(flatten)]
+    control: Control,
+}
+
+pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
+    let answer = args.control.ask(Request::Counters)?;
+    if args.json {
+        return print_json(&answer);
+    }
+    let Answer::Counters {
+        engine,
+        driver,
+        xdp,
+    } = &answer
+    else {
+        bail!(unexpected(&answer));
+    };
+    let group = |(title, counters): (&str, &BTreeMap<String, u64>)| {
+        let shown = counters.iter().filter(|(_, v)| args.all || **v > 0);
+        let lines = shown.map(|(name, value)| format!("  {name:36} {value:>16}\n"));
+        format!("{title}\n{}", lines.collect::<String>())
+    };
+    let groups = [("engine", engine), ("driver", driver), ("xdp", xdp)].map(group);
+    print(&groups.concat())
+}
+
+/// Show the state of the running windlass.
+#[derive(clap::Args)]
+pub(crate) struct StatusArgs {
+    /// As JSON.
+    #[arg(short, long)]
+    json: bool,
+    #[command(flatten)]
+    control: Control,
+}
+
+pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
+    let answer = args.control.ask(Request::Status)?;
+    if args.json {
+        return print_json(&answer);
+    }
+    let Answer::Status(s) = &answer else {
+        bail!(unexpected(&answer));
+    };
+    print(&format!(
+        "windlass {}, pid {}, up {} s\n{} > {}, {}{}, {} worker(s), {}\n\
+         bypass {}, {} connections, {} held\n",
+        s.version,
+        s.pid,
+        s.uptime_s,
+        s.inside,
+        s.outside,
+        s.io,
+        if s.zero_copy { " zero-copy" } else { "" },
+        s.workers,
+        if s.fail_open {
+            "fail-open"
+        } else {
+            "not fail-open"
+        },
+        if s.bypass { "on" } else { "off" },
+        s.connections,
+        values::bytes(s.held_bytes),
+    ))
+}

@@ -1,0 +1,22 @@
+//! `windlass completions`.
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::CommandFactory;
+use clap_complete::{Shell, generate};
+
+use crate::{Cli, print};
+
+/// Write completions for a shell to stdout.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The shell.
+    shell: Shell,
+}
+
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut script = Vec::new();
+    generate(args.shell, &mut Cli::command(), "windlass", &mut script);
+    print(&String::from_utf8_lossy(&script))
+}

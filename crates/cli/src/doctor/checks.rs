@@ -1,0 +1,201 @@
+//! The checks, one subject each.
+
+use std::io::ErrorKind;
+use std::path::Path;
+
+use nix::sys::resource::{Resource, getrlimit};
+use socket2::{Domain, Socket, Type};
+use windlass_io::interface::{Interface, Problem, Severity, check, check_packet};
+
+use super::{Finding, State};
+use crate::capabilities::{Effective, IPC_LOCK};
+use crate::kernel::{self, Configuration};
+use crate::values;
+
+/// XDP programs on links that die with the process: Linux 5.9.
+const KERNEL_MIN: (u32, u32) = (5, 9);
+/// Packets of several frames through AF_XDP: Linux 6.6.
+const KERNEL_MULTI_BUFFER: (u32, u32) = (6, 6);
+/// `AF_XDP` (`include/linux/socket.h`).
+const AF_XDP: i32 = 44;
+/// Memory that a worker locks as configured by default, bytes.
+const LOCKED_BYTES: u64 = 128 << 20;
+
+pub(super) fn privileges(effective: &Effective) -> Finding {
+    let missing = effective.missing();
+    if missing.is_empty() {
+        return Finding::ok("privileges", "CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF");
+    }
+    let found = format!("not permitted: {}", missing.join(", "));
+    Finding::lack("privileges", State::Missing, found, "sudo windlass …")
+}
+
+pub(super) fn version(release: &str) -> Finding {
+    let mend = "apt-get install linux-image-amd64 (and boot it)";
+    match kernel::version(release) {
+        Some(v) if v >= KERNEL_MULTI_BUFFER => Finding::ok("kernel", release),
+        Some(v) if v >= KERNEL_MIN => Finding::ok(
+            "kernel",
+            format!("{release} (no jumbo frames: they need 6.6)"),
+        ),
+        _ => {
+            let found = format!("{release}, too old: 5.9 is needed");
+            Finding::lack("kernel", State::Missing, found, mend)
+        }
+    }
+}
+
+pub(super) fn bpf() -> Finding {
+    match Path::new("/proc/sys/kernel/unprivileged_bpf_disabled").exists() {
+        true => Finding::ok("bpf", "the bpf system call is there"),
+        false => Finding::lack(
+            "bpf",
+            State::Missing,
+            "no bpf system call",
+            "a kernel with CONFIG_BPF_SYSCALL=y (Debian: apt-get install linux-image-amd64)",
+        ),
+    }
+}
+
+pub(super) fn btf() -> Finding {
+    match Path::new("/sys/kernel/btf/vmlinux").exists() {
+        true => Finding::ok("btf", "/sys/kernel/btf/vmlinux"),
+        false => Finding::lack(
+            "btf",
+            State::Warning,
+            "no BTF of the kernel: bpftool shows less",
+            "a kernel with CONFIG_DEBUG_INFO_BTF=y",
+        ),
+    }
+}
+
+pub(super) fn af_xdp() -> Finding {
+    match Socket::new(Domain::from(AF_XDP), Type::RAW, None) {
+        Ok(_) => Finding::ok("af_xdp", "a socket can be made"),
+        Err(e) if e.kind() == ErrorKind::PermissionDenied => {
+            Finding::lack("af_xdp", State::Missing, e.to_string(), "sudo windlass …")
+        }
+        Err(e) => Finding::lack(
+            "af_xdp",
+            State::Missing,
+            format!("no socket: {e}"),
+            "a kernel with CONFIG_XDP_SOCKETS=y, or windlass run --io packet",
+        ),
+    }
+}
+
+pub(super) fn memlock(effective: &Effective) -> Finding {
+    let limit = getrlimit(Resource::RLIMIT_MEMLOCK).map_or(0, |(soft, _)| soft);
+    if effective.has(IPC_LOCK) || limit >= LOCKED_BYTES {
+        let unlimited = effective.has(IPC_LOCK) || limit == u64::MAX;
+        let found = if unlimited {
+            "unlimited".to_owned()
+        } else {
+            values::bytes(limit)
+        };
+        return Finding::ok("memlock", found);
+    }
+    let found = format!(
+        "{} may be locked, a worker needs {}",
+        values::bytes(limit),
+        values::bytes(LOCKED_BYTES)
+    );
+    Finding::lack("memlock", State::Missing, found, "ulimit -l unlimited")
+}
+
+pub(super) fn bridging(config: &Configuration) -> Finding {
+    let loaded = Path::new("/sys/module/bridge").exists();
+    match config.get("CONFIG_BRIDGE") {
+        _ if loaded => Finding::ok("bridge", "the kernel can bridge"),
+        Some('y') => Finding::ok("bridge", "the kernel can bridge"),
+        Some('m') => Finding::lack(
+            "bridge",
+            State::Warning,
+            "the module bridge is not loaded",
+            "modprobe bridge",
+        ),
+        Some(_) => Finding::lack(
+            "bridge",
+            State::Missing,
+            "the kernel cannot bridge",
+            "a kernel with CONFIG_BRIDGE, or windlass run --io packet",
+        ),
+        None => Finding::ok(
+            "bridge",
+            "not known: the kernel's configuration cannot be seen",
+        ),
+    }
+}
+
+pub(super) fn options(config: &Configuration) -> Vec<Finding> {
+    let wanted = [
+        ("CONFIG_BPF_SYSCALL", State::Missing),
+        ("CONFIG_XDP_SOCKETS", State::Missing),
+        ("CONFIG_BPF_JIT", State::Warning),
+    ];
+    let lacking = wanted
+        .into_iter()
+        .filter(|(name, _)| config.get(name) == Some('n'));
+    lacking
+        .map(|(name, state)| {
+            let mend = format!("a kernel with {name}=y");
+            Finding::lack("config", state, format!("{name} is not set"), mend)
+        })
+        .collect()
+}
+
+/// As `windlass run` would judge: two interfaces in no bridge get one.
+pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
+    let get = |name| Interface::get(name).ok();
+    let (a, b) = (get(inside), get(outside));
+    let unbridged = |i: &Option<Interface>| i.as_ref().is_some_and(|i| i.bridge.is_none());
+    let problems = if unbridged(&a) && unbridged(&b) {
+        check_packet(inside, outside)
+    } else {
+        check(inside, outside)
+    };
+    let state = |p: &Problem| match p.severity {
+        Severity::Refusal => State::Missing,
+        Severity::Warning => State::Warning,
+    };
+    let lack = |p: &Problem| Finding::lack("interfaces", state(p), &p.what, &p.fix);
+    let mut findings: Vec<Finding> = problems.iter().map(lack).collect();
+    for i in [a, b].into_iter().flatten() {
+        let bridge = match &i.bridge {
+            Some(bridge) => format!("in {bridge}"),
+            None => "in no bridge (windlass run makes one)".to_owned(),
+        };
+        let found = format!(
+            "{}: {}, MTU {}, {} rx and {} tx queues, {bridge}",
+            i.name, i.driver, i.mtu, i.rx_queues, i.tx_queues
+        );
+        findings.push(Finding::ok("interfaces", found));
+    }
+    findings
+}
+
+pub(super) fn demo_programs() -> Vec<Finding> {
+    let programs = [
+        ("nginx", "nginx"),
+        ("curl", "curl"),
+        ("ethtool", "ethtool"),
+        ("ip", "iproute2"),
+    ];
+    let find = |(program, package): (&'static str, &'static str)| {
+        let path = std::env::var("PATH").unwrap_or_default();
+        let folders = path
+            .split(':')
+            .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"]);
+        let mut files = folders.map(|folder| Path::new(folder).join(program));
+        match files.find(|file| file.is_file()) {
+            Some(file) => Finding::ok("demo", file.display().to_string()),
+            None => Finding::lack(
+                "demo",
+                State::Warning,
+                format!("{program} is not installed: windlass demo needs it"),
+                format!("apt-get install {package}"),
+            ),
+        }
+    };
+    programs.into_iter().map(find).collect()
+}

@@ -1,0 +1,90 @@
+//! `windlass flow`.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use windlass_daemon::FlowReport;
+use windlass_daemon::control::{Answer, Request};
+
+use crate::ask::{Control, unexpected};
+use crate::values::{bytes, millis, rate};
+use crate::{print, print_json};
+
+/// The governed flows.
+#[derive(clap::Subcommand)]
+pub(crate) enum Command {
+    /// Show each of them, as `ss -ti` shows a socket.
+    Show {
+        /// As JSON, with units in the keys.
+        #[arg(short, long)]
+        json: bool,
+        #[command(flatten)]
+        control: Control,
+    },
+}
+
+pub(crate) fn run(command: Command) -> Result<ExitCode> {
+    let Command::Show { json, control } = command;
+    let mut answer = control.ask(Request::Flows)?;
+    let Answer::Flows { flows, omitted } = &mut answer else {
+        bail!(unexpected(&answer));
+    };
+    flows.sort_by(|a, b| a.flow.cmp(&b.flow));
+    if json {
+        return print_json(flows);
+    }
+    let mut text: String = flows.iter().map(line).collect();
+    if *omitted > 0 {
+        writeln!(text, "… and {omitted} more")?;
+    }
+    print(&text)
+}
+
+fn line(flow: &FlowReport) -> String {
+    let mut text = format!(
+        "{} {} {} {}",
+        flow.flow, flow.mode, flow.algorithm, flow.phase
+    );
+    let mut add = |name: &str, value: String| text.push_str(&format!(" {name}:{value}"));
+    add("cwnd", bytes(flow.cwnd_bytes));
+    if let Some(ssthresh) = flow.ssthresh_bytes {
+        add("ssthresh", bytes(ssthresh));
+    }
+    add("edge", bytes(flow.edge_bytes));
+    add("inflight", bytes(flow.inflight_bytes));
+    add("queued", bytes(flow.queued_bytes));
+    add("held", bytes(flow.held_bytes));
+    add(
+        "rtt",
+        format!("{}/{}", millis(flow.srtt_us), millis(flow.rttvar_us)),
+    );
+    add("minrtt", millis(flow.min_rtt_us));
+    add("mss", flow.mss_bytes.to_string());
+    add("delivery_rate", rate(flow.delivery_rate_bps));
+    if let Some(pacing_rate) = flow.pacing_rate_bps {
+        add("pacing_rate", rate(pacing_rate));
+    }
+    add("bytes_acked", flow.bytes_acked.to_string());
+    for (name, count) in [
+        ("lost", flow.lost_segments),
+        ("repaired", flow.repaired_segments),
+        ("copies", flow.copied_segments),
+        ("timeouts", flow.timeouts),
+        ("handed_back", flow.handed_back),
+        ("sender_retrans", flow.sender_retransmissions),
+    ] {
+        if count > 0 || matches!(name, "lost" | "repaired" | "handed_back") {
+            add(name, count.to_string());
+        }
+    }
+    add("limited_by", flow.limited_by.clone());
+    if flow.in_senders_hands {
+        text.push_str(" in_senders_hands");
+    }
+    if let Some(reason) = &flow.passed {
+        text.push_str(&format!(" passed:{reason}"));
+    }
+    text.push('\n');
+    text
+}

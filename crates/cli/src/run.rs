@@ -1,0 +1,142 @@
+//! `windlass run`.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use windlass_daemon::{Opened, Settings, TraceSettings};
+use windlass_engine::{AlgorithmId, Mode, Redundancy};
+use windlass_io::Mode as Io;
+use windlass_policy::{Config, IoMode, Overrides};
+
+use crate::capabilities::Effective;
+use crate::{print, values};
+
+/// Govern the flows between two interfaces, until SIGTERM or Ctrl-C.
+///
+/// Flags replace what the configuration file says, those on how to govern for all of its rules.
+/// When it stops or dies, the bridge between the interfaces carries every flow on.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Interface towards the governed senders.
+    #[arg(long, value_name = "IF")]
+    inside: Option<String>,
+    /// Interface towards the network.
+    #[arg(long, value_name = "IF")]
+    outside: Option<String>,
+    /// Configuration file (TOML).
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Congestion control of the governed flows.
+    #[arg(long, value_name = "NAME", value_parser = values::algorithm())]
+    algorithm: Option<AlgorithmId>,
+    /// How far to go: measure only, also compute what would be done, or do it.
+    #[arg(long, value_parser = values::mode())]
+    mode: Option<Mode>,
+    /// Second copies: none, of what is repaired, or also of the first segments of a flow.
+    #[arg(long, value_parser = values::redundancy())]
+    redundancy: Option<Redundancy>,
+    /// TCP ports of the governed services, separated by commas.
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..))]
+    ports: Option<Vec<u16>>,
+    /// How packets are obtained. `packet` needs no bridge, and is not fail-open.
+    #[arg(long, value_parser = values::io_mode())]
+    io: Option<IoMode>,
+    /// Control socket [default: /run/windlass/windlass.sock].
+    #[arg(long, value_name = "PATH")]
+    control: Option<PathBuf>,
+    /// Record every governed flow at intervals: JSON lines, or CSV if the name ends in .csv.
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Time between two records of a flow.
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = values::interval)]
+    trace_interval: Duration,
+}
+
+pub(crate) fn run(args: Args) -> Result<ExitCode> {
+    let mut config = read_config(&args)?;
+    let device = &mut config.device;
+    replace(&mut device.inside, args.inside.map(Some));
+    replace(&mut device.outside, args.outside.map(Some));
+    replace(&mut device.mode, args.io);
+    config.override_with(&Overrides {
+        mode: args.mode,
+        algorithm: args.algorithm,
+        redundancy: args.redundancy,
+        ports: args.ports,
+    });
+    let interval = args.trace_interval;
+    let trace = args.trace.map(|path| TraceSettings { path, interval });
+    let mut settings = Settings::new(&config, trace)?;
+    replace(&mut settings.control_socket, args.control);
+    let missing = Effective::get().missing();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        bail!("not permitted: this needs {missing} (run it as root: sudo windlass run …)");
+    }
+    let (inside, outside) = (
+        settings.driver.inside.clone(),
+        settings.driver.outside.clone(),
+    );
+    windlass_daemon::run(settings, |opened| announce(opened, &inside, &outside))?;
+    print("windlass: stopped\n")
+}
+
+fn read_config(args: &Args) -> Result<Config> {
+    let Some(path) = &args.config else {
+        return Ok(Config::default());
+    };
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| format!("configuration file {name}"))?;
+    Ok(Config::parse(&text, &name)?)
+}
+
+fn replace<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
+}
+
+/// What was obtained, and last the line that says that flows are governed from now on.
+fn announce(opened: &Opened<'_>, inside: &str, outside: &str) {
+    for warning in opened.warnings {
+        eprintln!(
+            "windlass: warning: {} (mend it with: {})",
+            warning.what, warning.fix
+        );
+    }
+    if let Some(bridge) = opened.bridge.filter(|b| b.created) {
+        let name = &bridge.name;
+        say(&format!(
+            "windlass: made bridge {name} of {inside} and {outside}; it stays, to forward without \
+             windlass (remove it with: ip link del {name})\n"
+        ));
+    }
+    let driver = opened.driver;
+    let io = match driver.mode {
+        Io::Native => "AF_XDP native",
+        Io::Generic => "AF_XDP generic",
+        Io::Packet => "AF_PACKET",
+    };
+    let copy = if driver.zero_copy {
+        "zero-copy"
+    } else {
+        "copy"
+    };
+    let queues = driver.queues;
+    let plural = if queues == 1 { "" } else { "s" };
+    let fail = match opened.bridge {
+        Some(bridge) => format!("bridge {} takes over when windlass ends", bridge.name),
+        None => "NOT fail-open: the wire is cut when windlass ends".to_owned(),
+    };
+    say(&format!(
+        "windlass: ready: {inside} > {outside}, {io}, {copy}, {queues} queue{plural}; {fail}\n"
+    ));
+}
+
+/// Whether somebody reads it or not, the box runs.
+fn say(line: &str) {
+    let _ = print(line);
+}

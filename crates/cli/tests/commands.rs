@@ -1,0 +1,216 @@
+//! The program from outside: what it prints, refuses, and exits with.
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn windlass(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_windlass"))
+        .args(arguments)
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+fn is_root() -> bool {
+    nix::unistd::geteuid().is_root()
+}
+
+#[test]
+fn help_names_every_command_and_version_is_the_crates() {
+    let help = windlass(&["--help"]);
+    assert!(help.status.success());
+    for command in [
+        "run",
+        "doctor",
+        "flow",
+        "algorithm",
+        "bypass",
+        "counters",
+        "status",
+        "demo",
+        "completions",
+    ] {
+        assert!(
+            stdout(&help).contains(&format!("\n  {command} ")),
+            "{command}"
+        );
+        assert!(windlass(&[command, "--help"]).status.success(), "{command}");
+    }
+    let version = windlass(&["--version"]);
+    assert_eq!(
+        stdout(&version),
+        format!("windlass {}\n", env!("CARGO_PKG_VERSION"))
+    );
+}
+
+#[test]
+fn algorithms_are_listed_as_json() {
+    let list = windlass(&["algorithm", "list", "-j"]);
+    let all: serde_json::Value = serde_json::from_slice(&list.stdout).unwrap();
+    let names: Vec<&str> = all
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|a| a["name"].as_str().unwrap())
+        .collect();
+    for name in ["reno", "cubic", "bbr"] {
+        assert!(names.contains(&name), "{names:?}");
+    }
+    let shown = windlass(&["algorithm", "list"]);
+    assert_eq!(stdout(&shown).lines().count(), names.len());
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for (arguments, said) in [
+        (&["run", "--algorithm", "cubik"][..], "cubic"),
+        (&["run", "--mode", "enforced"], "enforce"),
+        (&["run", "--ports", "80,0"], "1..=65535"),
+        (&["run", "--trace-interval", "5"], "20ms"),
+        (&["run", "--redundancy", "all"], "early"),
+        (&["bypass"], "<SWITCH>"),
+        (&["doctor", "--inside", "x"], "--outside"),
+        (&["flows"], "flow"),
+    ] {
+        let output = windlass(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(
+            stderr(&output).contains(said),
+            "{arguments:?}: {}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn a_mistake_in_the_configuration_is_shown_where_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.toml");
+    fs::write(&file, "version = 1\n[default]\nalgorithm = \"cubik\"\n").unwrap();
+    let file = file.to_str().unwrap();
+    let output = windlass(&["run", "--config", file]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.starts_with(&format!(
+        "windlass: {file}:3:13: unknown algorithm \"cubik\"\n"
+    )));
+    assert!(said.contains("\n  3 | algorithm = \"cubik\"\n"), "{said}");
+    assert!(said.contains("did you mean \"cubic\"?"), "{said}");
+
+    let output = windlass(&["run", "--config", "/nonexistent/w.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("/nonexistent/w.toml: No such file"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn both_interfaces_must_be_named() {
+    let output = windlass(&["run", "--inside", "a"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        stderr(&output).contains("--inside IF --outside IF"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn interfaces_that_do_not_exist_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let control = folder.path().join("w.sock");
+    let control = control.to_str().unwrap();
+    let run = [
+        "run",
+        "--inside",
+        "wlnone0",
+        "--outside",
+        "wlnone1",
+        "--control",
+        control,
+    ];
+    let output = windlass(&run);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    if is_root() {
+        assert!(
+            said.contains("wlnone0") && said.contains("ip link show"),
+            "{said}"
+        );
+    } else {
+        assert!(
+            said.contains("CAP_NET_ADMIN") && said.contains("sudo"),
+            "{said}"
+        );
+    }
+    assert!(!fs::exists(control).unwrap());
+}
+
+#[test]
+fn without_a_daemon_every_question_says_so() {
+    for command in [
+        &["flow", "show"][..],
+        &["flow", "show", "-j"],
+        &["counters"],
+        &["status"],
+        &["bypass", "on"],
+    ] {
+        let mut arguments = command.to_vec();
+        arguments.extend(["--control", "/nonexistent/w.sock"]);
+        let output = windlass(&arguments);
+        assert_eq!(output.status.code(), Some(1), "{command:?}");
+        let said = stderr(&output);
+        assert!(
+            said.contains("no windlass answers at /nonexistent/w.sock"),
+            "{said}"
+        );
+        assert!(said.contains("windlass run"), "{said}");
+        assert!(output.stdout.is_empty());
+    }
+}
+
+#[test]
+fn the_doctor_finds_what_is_missing() {
+    let output = windlass(&["doctor", "-j"]);
+    let diagnosis: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(diagnosis["ok"] == true, output.status.code() == Some(0));
+    let findings = diagnosis["findings"].as_array().unwrap();
+    for subject in ["privileges", "kernel", "af_xdp", "memlock", "bridge"] {
+        assert!(
+            findings.iter().any(|f| f["subject"] == subject),
+            "{subject}"
+        );
+    }
+    for finding in findings {
+        assert_eq!(
+            finding["state"] == "ok",
+            finding["mend"].is_null(),
+            "{finding}"
+        );
+    }
+
+    let output = windlass(&["doctor", "--inside", "wlnone0", "--outside", "wlnone1"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = stdout(&output);
+    assert!(
+        said.contains("MISSING") && said.contains("wlnone0"),
+        "{said}"
+    );
+    assert!(said.ends_with("windlass cannot run here\n"), "{said}");
+}
+
+#[test]
+fn completions_are_for_this_program() {
+    let output = windlass(&["completions", "bash"]);
+    assert!(output.status.success());
+    assert!(stdout(&output).contains("_windlass()"));
+}

@@ -1,0 +1,103 @@
+//! What is asked of workers, over channels, and how long an answer may take.
+
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::time::{Duration, Instant};
+
+use windlass_engine::{Counters, FlowInfo};
+use windlass_io::DriverStats;
+
+/// How long workers may take to answer.
+const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// Flows in one worker's answer; the others are only counted.
+pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
+
+/// A question or an order to a worker.
+#[derive(Debug)]
+pub(crate) enum Command {
+    Flows(Sender<Flows>),
+    Status(Sender<Status>),
+    /// Turns enforcement off, sending what waits, or on again for new connections.
+    Bypass(bool, Sender<()>),
+    Stop,
+}
+
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Flows {
+    pub flows: Vec<FlowInfo>,
+    /// Flows beyond [`FLOWS_PER_ANSWER`].
+    pub omitted: usize,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Status {
+    pub counters: Counters,
+    pub driver: DriverStats,
+    pub connections: usize,
+    pub held_bytes: u64,
+    pub bypass: bool,
+}
+
+/// A worker has not answered in time.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a worker has not answered within {} ms", ANSWER_LIMIT.as_millis())]
+pub(crate) struct Unanswered;
+
+/// The ends of the channels to all workers.
+#[derive(Clone, Debug)]
+pub(crate) struct Workers {
+    channels: Vec<Sender<Command>>,
+}
+
+impl Workers {
+    /// Channels to `count` workers, and their receiving ends.
+    pub(crate) fn new(count: usize) -> (Workers, Vec<Receiver<Command>>) {
+        let (channels, receivers) = (0..count).map(|_| mpsc::channel()).unzip();
+        (Workers { channels }, receivers)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.channels.len()
+    }
+
+    pub(crate) fn flows(&self) -> Result<Flows, Unanswered> {
+        let mut all = Flows::default();
+        for part in self.ask(Command::Flows)? {
+            all.flows.extend(part.flows);
+            all.omitted += part.omitted;
+        }
+        Ok(all)
+    }
+
+    pub(crate) fn status(&self) -> Result<Vec<Status>, Unanswered> {
+        self.ask(Command::Status)
+    }
+
+    pub(crate) fn bypass(&self, on: bool) -> Result<(), Unanswered> {
+        self.ask(|answer| Command::Bypass(on, answer)).map(drop)
+    }
+
+    pub(crate) fn stop(&self) {
+        for channel in &self.channels {
+            // A worker that is gone has stopped already.
+            let _ = channel.send(Command::Stop);
+        }
+    }
+
+    /// Asks all, and waits for the answers of all.
+    fn ask<T>(&self, command: impl Fn(Sender<T>) -> Command) -> Result<Vec<T>, Unanswered> {
+        let (answer, answers) = mpsc::channel();
+        for channel in &self.channels {
+            channel
+                .send(command(answer.clone()))
+                .map_err(|_| Unanswered)?;
+        }
+        drop(answer);
+        let end = Instant::now() + ANSWER_LIMIT;
+        (0..self.count())
+            .map(|_| {
+                let left = end.saturating_duration_since(Instant::now());
+                answers.recv_timeout(left).map_err(|_| Unanswered)
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,171 @@
+//! Where requests are answered.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use windlass_engine::Counters;
+use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters};
+use windlass_policy::Policy;
+
+use super::protocol::{Answer, Request, StatusReport};
+use crate::FlowReport;
+use crate::command::{Status, Workers};
+
+/// What is asked of the session as a whole.
+pub(crate) trait Wire: Send {
+    /// True: the kernel forwards everything.
+    fn set_bypass(&mut self, on: bool) -> io::Result<()>;
+    fn counters(&self) -> io::Result<XdpCounters>;
+}
+
+impl Wire for Session {
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        Session::set_bypass(self, on)
+    }
+
+    fn counters(&self) -> io::Result<XdpCounters> {
+        Session::counters(self)
+    }
+}
+
+/// Everything that answers are made of.
+pub(crate) struct Desk {
+    pub workers: Workers,
+    pub wire: Mutex<Box<dyn Wire>>,
+    pub policy: Policy,
+    pub inside: String,
+    pub outside: String,
+    pub driver: DriverInfo,
+    pub started: Instant,
+}
+
+impl Desk {
+    pub(crate) fn answer(&self, request: Request) -> Answer {
+        let answer = match request {
+            Request::Flows => self.flows(),
+            Request::Counters => self.counters(),
+            Request::Status => self.status(),
+            Request::Bypass { on } => self.bypass(on),
+        };
+        answer.unwrap_or_else(|error| Answer::Error { error })
+    }
+
+    /// On: first the engines send what waits and let go, then the kernel takes over, so that
+    /// nothing is overtaken. Off: the other way around.
+    pub(crate) fn bypass(&self, on: bool) -> Result<Answer, String> {
+        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        // The kernel takes over even from workers that do not answer.
+        let engines = self.workers.bypass(on).map_err(|e| e.to_string());
+        wire.set_bypass(on)
+            .map_err(|e| format!("switching the XDP program: {e}"))?;
+        engines.map(|()| Answer::Bypass { on })
+    }
+
+    fn flows(&self) -> Result<Answer, String> {
+        let all = self.workers.flows().map_err(|e| e.to_string())?;
+        let report = |info| FlowReport::new(info, &self.policy);
+        Ok(Answer::Flows {
+            flows: all.flows.iter().map(report).collect(),
+            omitted: all.omitted as u64,
+        })
+    }
+
+    fn counters(&self) -> Result<Answer, String> {
+        let all = self.workers.status().map_err(|e| e.to_string())?;
+        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        let xdp = wire
+            .counters()
+            .map_err(|e| format!("counters of the XDP program: {e}"))?;
+        Ok(Answer::Counters {
+            engine: engine_counters(&all),
+            driver: driver_counters(&all),
+            xdp: xdp_counters(&xdp),
+        })
+    }
+
+    fn status(&self) -> Result<Answer, String> {
+        let all = self.workers.status().map_err(|e| e.to_string())?;
+        Ok(Answer::Status(StatusReport {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            uptime_s: self.started.elapsed().as_secs(),
+            inside: self.inside.clone(),
+            outside: self.outside.clone(),
+            io: match self.driver.mode {
+                Mode::Native => "native",
+                Mode::Generic => "generic",
+                Mode::Packet => "packet",
+            }
+            .to_owned(),
+            zero_copy: self.driver.zero_copy,
+            fail_open: self.driver.fail_open,
+            workers: self.workers.count() as u64,
+            bypass: all.iter().all(|s| s.bypass),
+            connections: all.iter().map(|s| s.connections as u64).sum(),
+            held_bytes: all.iter().map(|s| s.held_bytes).sum(),
+        }))
+    }
+}
+
+fn engine_counters(all: &[Status]) -> BTreeMap<String, u64> {
+    let mut sum = Counters::default();
+    for status in all {
+        sum.add(&status.counters);
+    }
+    let mut named = BTreeMap::new();
+    sum.each(|name, reason, value| {
+        let name = match reason {
+            None => name.to_owned(),
+            Some(reason) => format!("{name}_{}", reason.name()),
+        };
+        named.insert(name, value);
+    });
+    named
+}
+
+fn driver_counters(all: &[Status]) -> BTreeMap<String, u64> {
+    let mut named = BTreeMap::new();
+    let mut add = |name: &str, value: u64| *named.entry(name.to_owned()).or_default() += value;
+    for DriverStats {
+        sides,
+        rx_starved,
+        frames_free,
+        frames_held,
+        tx_queued,
+    } in all.iter().map(|s| s.driver)
+    {
+        for (side, stats) in ["inside", "outside"].iter().zip(sides) {
+            add(&format!("{side}_rx_packets"), stats.rx_packets);
+            add(&format!("{side}_rx_bytes"), stats.rx_bytes);
+            add(&format!("{side}_rx_dropped"), stats.rx_dropped);
+            add(&format!("{side}_tx_packets"), stats.tx_packets);
+            add(&format!("{side}_tx_bytes"), stats.tx_bytes);
+            add(&format!("{side}_tx_dropped"), stats.tx_dropped);
+        }
+        add("rx_starved", rx_starved);
+        add("frames_free", u64::from(frames_free));
+        add("frames_held", u64::from(frames_held));
+        add("tx_queued", u64::from(tx_queued));
+    }
+    named
+}
+
+fn xdp_counters(xdp: &XdpCounters) -> BTreeMap<String, u64> {
+    [
+        ("taken", xdp.taken),
+        ("passed_bypass", xdp.passed_bypass),
+        ("passed_not_tcp", xdp.passed_not_tcp),
+        ("passed_fragment", xdp.passed_fragment),
+        ("passed_port", xdp.passed_port),
+        ("passed_excluded", xdp.passed_excluded),
+        ("passed_malformed", xdp.passed_malformed),
+        ("passed_too_long", xdp.passed_too_long),
+        ("passed_local", xdp.passed_local),
+        ("passed_no_socket", xdp.passed_no_socket),
+    ]
+    .into_iter()
+    .map(|(name, value)| (name.to_owned(), value))
+    .collect()
+}

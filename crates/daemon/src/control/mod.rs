@@ -1,0 +1,19 @@
+//! The control socket: one JSON object a line, a request up, its answer down.
+//!
+//! ```text
+//! > {"request":"bypass","on":true}
+//! < {"answer":"bypass","on":true}
+//! ```
+
+mod client;
+mod desk;
+mod protocol;
+mod server;
+
+pub use client::{AskError, ask};
+pub(crate) use desk::Desk;
+pub use protocol::{Answer, Request, StatusReport};
+pub(crate) use server::{Server, bind};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,87 @@
+//! What is asked and answered.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::FlowReport;
+
+/// A request: `{"request":"flows"}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "request", rename_all = "snake_case")]
+pub enum Request {
+    /// All governed flows.
+    Flows,
+    /// All counters.
+    Counters,
+    /// The daemon itself.
+    Status,
+    /// Turns all enforcement off, or on again for new connections.
+    Bypass {
+        /// Off.
+        on: bool,
+    },
+}
+
+/// An answer: `{"answer":"flows","flows":[…],"omitted":0}`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "answer", rename_all = "snake_case")]
+pub enum Answer {
+    /// All governed flows.
+    Flows {
+        /// In no particular order.
+        flows: Vec<FlowReport>,
+        /// Flows beyond what one answer holds.
+        omitted: u64,
+    },
+    /// All counters since the start, summed over the workers.
+    Counters {
+        /// Of the engines.
+        engine: BTreeMap<String, u64>,
+        /// Of the drivers, by side where they have one.
+        driver: BTreeMap<String, u64>,
+        /// Of the XDP program.
+        xdp: BTreeMap<String, u64>,
+    },
+    /// The daemon itself.
+    Status(StatusReport),
+    /// Done.
+    Bypass {
+        /// Whether it is on now.
+        on: bool,
+    },
+    /// The request was not understood or could not be followed.
+    Error {
+        /// Why.
+        error: String,
+    },
+}
+
+/// The daemon itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StatusReport {
+    /// Its process.
+    pub pid: u32,
+    /// Its version.
+    pub version: String,
+    /// How long it has run.
+    pub uptime_s: u64,
+    /// Interface towards the governed senders.
+    pub inside: String,
+    /// Interface towards the network.
+    pub outside: String,
+    /// `native`, `generic` or `packet`.
+    pub io: String,
+    /// The network card reads and writes the packets' memory itself.
+    pub zero_copy: bool,
+    /// When the process dies, the kernel goes on forwarding.
+    pub fail_open: bool,
+    /// Worker threads.
+    pub workers: u64,
+    /// Whether bypass is on.
+    pub bypass: bool,
+    /// Connections tracked.
+    pub connections: u64,
+    /// Bytes held for repair.
+    pub held_bytes: u64,
+}

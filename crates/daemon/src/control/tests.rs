@@ -1,0 +1,346 @@
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use windlass_cc::Phase;
+use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side};
+use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
+use windlass_policy::Config;
+use windlass_wire::{Addr, FlowKey};
+
+use super::desk::Wire;
+use super::*;
+use crate::RunError;
+use crate::command::{Command, Flows, Status, Workers};
+
+struct FakeWire(Arc<Mutex<Vec<String>>>);
+
+impl Wire for FakeWire {
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.0.lock().unwrap().push(format!("kernel {on}"));
+        Ok(())
+    }
+
+    fn counters(&self) -> io::Result<XdpCounters> {
+        Ok(XdpCounters {
+            taken: 7,
+            ..XdpCounters::default()
+        })
+    }
+}
+
+fn info(port: u16) -> FlowInfo {
+    let addr = |text: &str| Addr::from(text.parse::<std::net::IpAddr>().unwrap());
+    FlowInfo {
+        key: FlowKey {
+            src: addr("10.0.0.1"),
+            dst: addr("192.0.2.7"),
+            src_port: 443,
+            dst_port: port,
+            vlan: 0,
+            inner_vlan: 0,
+        },
+        sender: Side::Inside,
+        mode: windlass_engine::Mode::Enforce,
+        algorithm: AlgorithmId::Bbr,
+        phase: Phase::ProbeBw,
+        cwnd: 14_480,
+        ssthresh: u64::MAX,
+        pacing_rate: Some(1_250_000),
+        delivery_rate: 1_000_000,
+        edge: 65_535,
+        inflight: 2896,
+        queued: 1448,
+        min_rtt: 20_000_000,
+        srtt: 25_500_000,
+        rttvar: 1_000_000,
+        mss: 1448,
+        held: 4344,
+        bytes_acked: 100_000,
+        bytes_seen: 104_344,
+        lost: 3,
+        repaired: 2,
+        copies: 1,
+        timeouts: 0,
+        handed_back: 0,
+        sender_retransmissions: 0,
+        in_senders_hands: false,
+        limited_by: LimitedBy::Cwnd,
+        pass: None,
+    }
+}
+
+/// A daemon without packets: two workers, of which the second may be deaf.
+struct Fake {
+    folder: TempDir,
+    _server: Server,
+    log: Arc<Mutex<Vec<String>>>,
+    workers: Workers,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Fake {
+    fn start(deaf: bool) -> Fake {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run/w.sock");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (workers, commands) = Workers::new(2);
+        let threads = commands.into_iter().enumerate().map(|(number, commands)| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || {
+                let mut bypass = false;
+                for command in commands {
+                    match command {
+                        Command::Stop => return,
+                        _ if deaf && number == 1 => {}
+                        Command::Flows(answer) => {
+                            let flows = vec![info(5000 + number as u16)];
+                            answer.send(Flows { flows, omitted: 2 }).unwrap();
+                        }
+                        Command::Status(answer) => {
+                            let counters = Counters {
+                                packets: 5,
+                                ..Counters::default()
+                            };
+                            let status = Status {
+                                counters,
+                                driver: DriverStats::default(),
+                                connections: 3,
+                                held_bytes: 10,
+                                bypass,
+                            };
+                            answer.send(status).unwrap();
+                        }
+                        Command::Bypass(on, answer) => {
+                            bypass = on;
+                            log.lock().unwrap().push(format!("worker {on}"));
+                            answer.send(()).unwrap();
+                        }
+                    }
+                }
+            })
+        });
+        let threads = threads.collect();
+        let desk = Desk {
+            workers: workers.clone(),
+            wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
+            policy: Config::default().policy(),
+            inside: "lan".to_owned(),
+            outside: "wan".to_owned(),
+            driver: DriverInfo {
+                mode: Mode::Native,
+                zero_copy: false,
+                queues: 2,
+                tx_checksum: true,
+                multi_buffer: true,
+                tx_budget: 32,
+                fail_open: true,
+                max_packet: 1522,
+            },
+            started: Instant::now(),
+        };
+        let listener = bind(&path).unwrap();
+        let server = Server::start(listener, &path, Arc::new(desk)).unwrap();
+        Fake {
+            folder,
+            _server: server,
+            log,
+            workers,
+            threads,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("run/w.sock")
+    }
+
+    /// What a line of text is answered with, and whether the connection is open afterwards.
+    fn raw(&self, text: &str) -> String {
+        let mut stream = UnixStream::connect(self.path()).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(3)))
+            .unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.workers.stop();
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap();
+        }
+    }
+}
+
+#[test]
+fn flows_of_all_workers_come_with_units_and_rule() {
+    let fake = Fake::start(false);
+    let Ok(Answer::Flows { mut flows, omitted }) = ask(&fake.path(), Request::Flows) else {
+        panic!("no flows");
+    };
+    flows.sort_by(|a, b| a.flow.cmp(&b.flow));
+    assert_eq!((flows.len(), omitted), (2, 4));
+    let flow = &flows[0];
+    assert_eq!(flow.flow, "10.0.0.1:443>192.0.2.7:5000");
+    assert_eq!(flow.rule.as_deref(), Some("default"));
+    assert_eq!((flow.srtt_us, flow.min_rtt_us), (25_500, 20_000));
+    assert_eq!(flow.pacing_rate_bps, Some(10_000_000));
+    assert_eq!(flow.ssthresh_bytes, None);
+    assert_eq!(
+        (flow.phase.as_str(), flow.limited_by.as_str()),
+        ("probe_bw", "cwnd")
+    );
+}
+
+#[test]
+fn counters_are_summed_and_named() {
+    let fake = Fake::start(false);
+    let Ok(Answer::Counters {
+        engine,
+        driver,
+        xdp,
+    }) = ask(&fake.path(), Request::Counters)
+    else {
+        panic!("no counters");
+    };
+    assert_eq!(engine["packets"], 10);
+    assert_eq!(engine["passed_no_syn"], 0);
+    assert_eq!(driver["inside_rx_packets"], 0);
+    assert_eq!(xdp["taken"], 7);
+}
+
+#[test]
+fn bypass_reaches_all_workers_before_the_kernel_takes_over() {
+    let fake = Fake::start(false);
+    for on in [true, false] {
+        let answer = ask(&fake.path(), Request::Bypass { on }).unwrap();
+        assert_eq!(answer, Answer::Bypass { on });
+        let Ok(Answer::Status(status)) = ask(&fake.path(), Request::Status) else {
+            panic!("no status");
+        };
+        assert_eq!(
+            (status.bypass, status.workers, status.connections),
+            (on, 2, 6)
+        );
+        assert_eq!(status.pid, std::process::id());
+    }
+    let log = fake.log.lock().unwrap().join(", ");
+    assert_eq!(
+        log,
+        "worker true, worker true, kernel true, worker false, worker false, kernel false"
+    );
+}
+
+#[test]
+fn a_deaf_worker_makes_an_error_in_time_and_the_kernel_takes_over_all_the_same() {
+    let fake = Fake::start(true);
+    let start = Instant::now();
+    let error = ask(&fake.path(), Request::Bypass { on: true }).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(3));
+    assert!(
+        matches!(&error, AskError::Refused(why) if why.contains("not answered")),
+        "{error}"
+    );
+    assert!(fake.log.lock().unwrap().contains(&"kernel true".to_owned()));
+}
+
+#[test]
+fn what_is_no_request_is_told_so() {
+    let fake = Fake::start(false);
+    for text in [
+        "{\"request\":\"reboot\"}\n",
+        "nonsense\n",
+        "\u{0}\n",
+        "{}\n",
+    ] {
+        let answer = fake.raw(text);
+        assert!(
+            answer.contains("\"answer\":\"error\""),
+            "{text:?}: {answer}"
+        );
+        assert!(answer.contains("not a request"), "{text:?}: {answer}");
+    }
+    let endless = fake.raw(&"x".repeat(5000));
+    assert!(endless.contains("at most 4096 bytes"), "{endless}");
+}
+
+#[test]
+fn several_requests_share_a_connection() {
+    let fake = Fake::start(false);
+    let mut stream = UnixStream::connect(fake.path()).unwrap();
+    stream
+        .write_all(b"{\"request\":\"bypass\",\"on\":true}\n{\"request\":\"bypass\",\"on\":false}\n")
+        .unwrap();
+    let mut lines = BufReader::new(stream).lines();
+    assert_eq!(
+        lines.next().unwrap().unwrap(),
+        "{\"answer\":\"bypass\",\"on\":true}"
+    );
+    assert_eq!(
+        lines.next().unwrap().unwrap(),
+        "{\"answer\":\"bypass\",\"on\":false}"
+    );
+}
+
+#[test]
+fn the_connections_are_bounded() {
+    let fake = Fake::start(false);
+    let idle: Vec<UnixStream> = (0..16)
+        .map(|_| UnixStream::connect(fake.path()).unwrap())
+        .collect();
+    let error = ask(&fake.path(), Request::Status).unwrap_err();
+    assert!(
+        error.to_string().contains("too many connections"),
+        "{error}"
+    );
+    drop(idle);
+    let end = Instant::now() + Duration::from_secs(3);
+    while ask(&fake.path(), Request::Status).is_err() {
+        assert!(Instant::now() < end, "places are not given back");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn only_the_owner_may_ask() {
+    let fake = Fake::start(false);
+    let mode = fs::metadata(fake.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+}
+
+#[test]
+fn a_live_socket_is_respected_and_a_stale_one_replaced() {
+    let fake = Fake::start(false);
+    match bind(&fake.path()) {
+        Err(RunError::AnotherRuns { pid, .. }) => assert_eq!(pid as u32, std::process::id()),
+        other => panic!("{other:?}"),
+    }
+    let stale = fake.folder.path().join("stale.sock");
+    drop(UnixListener::bind(&stale).unwrap());
+    assert!(stale.exists());
+    assert!(UnixStream::connect(&stale).is_err());
+    let bound = bind(&stale).unwrap();
+    UnixStream::connect(&stale).unwrap();
+    drop(bound);
+    let file = fake.folder.path().join("file");
+    fs::write(&file, "precious").unwrap();
+    assert!(matches!(bind(&file), Err(RunError::ControlSocket { .. })));
+    assert_eq!(fs::read(&file).unwrap(), b"precious");
+}
+
+#[test]
+fn nobody_there_is_said_with_the_path() {
+    let error = ask("/nonexistent/w.sock".as_ref(), Request::Flows).unwrap_err();
+    assert!(matches!(error, AskError::NotRunning { .. }));
+    assert!(error.to_string().contains("/nonexistent/w.sock"));
+}

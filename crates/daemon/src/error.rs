@@ -1,0 +1,97 @@
+//! Why the daemon did not start, or stopped.
+
+use std::io;
+use std::path::PathBuf;
+
+use windlass_io::OpenError;
+use windlass_io::interface::Problem;
+
+/// Why the daemon did not start, or stopped other than by a signal.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The settings cannot be.
+    #[error("{0}")]
+    Settings(String),
+    /// The control socket could not be made.
+    #[error("control socket {}: {source} (another place can be named with --control)", path.display())]
+    ControlSocket {
+        /// Its path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Somebody answers at the control socket.
+    #[error(
+        "another windlass runs: pid {pid} has the control socket {} (stop it, or name another socket \
+         with --control)",
+        path.display()
+    )]
+    AnotherRuns {
+        /// Path of the socket.
+        path: PathBuf,
+        /// Its process.
+        pid: i32,
+    },
+    /// The interfaces cannot work as they are.
+    #[error("the interfaces cannot work as they are:{}", list(.0))]
+    Interfaces(Vec<Problem>),
+    /// No bridge could be made.
+    #[error("making a bridge of {inside} and {outside}: {source}")]
+    Bridge {
+        /// Interface.
+        inside: String,
+        /// Interface.
+        outside: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The drivers could not be opened.
+    #[error("{0}")]
+    Open(OpenError),
+    /// The trace file could not be written.
+    #[error("trace file {}: {source}", path.display())]
+    Trace {
+        /// Its path.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A thread or a signal handler could not be made.
+    #[error("{what}: {reason}")]
+    System {
+        /// What was attempted.
+        what: &'static str,
+        /// Why it failed.
+        reason: String,
+    },
+    /// An interface is no more; the kernel carries what it can.
+    #[error("interface {name} is gone (`ip link show` lists those there are)")]
+    InterfaceGone {
+        /// Its name.
+        name: String,
+    },
+    /// A worker failed; the kernel carries every flow.
+    #[error("the worker of queue {queue} failed: {reason}")]
+    Worker {
+        /// Its queue.
+        queue: usize,
+        /// Why.
+        reason: String,
+    },
+}
+
+impl From<OpenError> for RunError {
+    fn from(error: OpenError) -> Self {
+        match error {
+            OpenError::Interfaces(problems) => RunError::Interfaces(problems),
+            other => RunError::Open(other),
+        }
+    }
+}
+
+fn list(problems: &[Problem]) -> String {
+    let lines = problems.iter();
+    lines
+        .map(|p| format!("\n  {}\n    mend it with: {}", p.what, p.fix))
+        .collect()
+}

@@ -1,0 +1,24 @@
+//! The daemon: one worker thread per queue, each with its own engine and driver, sharing nothing;
+//! and a control socket through which they are asked.
+//!
+//! [`run`] does everything from opening the interfaces to the orderly stop at SIGTERM or SIGINT,
+//! after which the kernel's bridge carries every flow. [`control::ask`] is the other end of the
+//! socket.
+#![forbid(unsafe_code)]
+
+mod command;
+pub mod control;
+mod error;
+mod open;
+mod report;
+mod run;
+mod settings;
+mod trace;
+mod worker;
+
+pub use error::RunError;
+pub use open::Opened;
+pub use report::FlowReport;
+pub use run::run;
+pub use settings::Settings;
+pub use trace::TraceSettings;

@@ -1,0 +1,138 @@
+//! A flow as operators see it: the fields of `ss -ti` and the box's own, units in the names.
+
+use serde::{Deserialize, Serialize};
+use windlass_cc::Phase;
+use windlass_engine::{FlowInfo, Nanos, Side};
+use windlass_policy::Policy;
+
+const NANOS_PER_MICRO: Nanos = 1000;
+const BITS_PER_BYTE: u64 = 8;
+
+/// A flow at one moment. Rates are bits per second, as in `ss -ti`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlowReport {
+    /// From the sender of the data to its receiver: `10.0.0.1:443>192.0.2.7:5555`, `@vlan` behind
+    /// it when tagged.
+    pub flow: String,
+    /// Side of the sender: `inside` or `outside`.
+    pub sender: String,
+    /// The rule that governs it.
+    pub rule: Option<String>,
+    /// `observe`, `advise` or `enforce`.
+    pub mode: String,
+    /// The algorithm.
+    pub algorithm: String,
+    /// Where the algorithm is.
+    pub phase: String,
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Slow-start threshold, if one is known.
+    pub ssthresh_bytes: Option<u64>,
+    /// Rate at which packets leave, if paced.
+    pub pacing_rate_bps: Option<u64>,
+    /// Largest recent delivery rate.
+    pub delivery_rate_bps: u64,
+    /// Window edge shown to the sender, beyond what is acknowledged.
+    pub edge_bytes: u64,
+    /// In flight, as the box sees it.
+    pub inflight_bytes: u64,
+    /// Waiting in the box for their first transmission.
+    pub queued_bytes: u64,
+    /// Held for repair.
+    pub held_bytes: u64,
+    /// Smallest RTT, 0 before the first sample.
+    pub min_rtt_us: u64,
+    /// Smoothed RTT.
+    pub srtt_us: u64,
+    /// RTT variation.
+    pub rttvar_us: u64,
+    /// Segment size.
+    pub mss_bytes: u32,
+    /// Cumulatively acknowledged.
+    pub bytes_acked: u64,
+    /// Received from the sender.
+    pub bytes_seen: u64,
+    /// Segments marked lost.
+    pub lost_segments: u64,
+    /// Segments retransmitted by the box.
+    pub repaired_segments: u64,
+    /// Second copies sent.
+    pub copied_segments: u64,
+    /// Time-outs of the box.
+    pub timeouts: u64,
+    /// Times handed back to the sender.
+    pub handed_back: u64,
+    /// Retransmissions of the sender.
+    pub sender_retransmissions: u64,
+    /// It is in its sender's hands now.
+    pub in_senders_hands: bool,
+    /// What limits it: `sender`, `cwnd`, `pacing` or `receiver`.
+    pub limited_by: String,
+    /// Why it passes untouched, if it does.
+    pub passed: Option<String>,
+}
+
+impl FlowReport {
+    /// What is known of the flow, and the rule that `policy` has for it.
+    pub(crate) fn new(info: &FlowInfo, policy: &Policy) -> FlowReport {
+        let rule = policy.rule(&info.key, info.sender);
+        FlowReport {
+            flow: info.key.to_string(),
+            sender: side_name(info.sender).to_owned(),
+            rule: rule.map(|r| r.name.clone()),
+            mode: info.mode.name().to_owned(),
+            algorithm: info.algorithm.to_string(),
+            phase: phase_name(info.phase).to_owned(),
+            cwnd_bytes: info.cwnd,
+            ssthresh_bytes: (info.ssthresh != u64::MAX).then_some(info.ssthresh),
+            pacing_rate_bps: info.pacing_rate.map(bits),
+            delivery_rate_bps: bits(info.delivery_rate),
+            edge_bytes: info.edge,
+            inflight_bytes: info.inflight,
+            queued_bytes: info.queued,
+            held_bytes: info.held,
+            min_rtt_us: info.min_rtt / NANOS_PER_MICRO,
+            srtt_us: info.srtt / NANOS_PER_MICRO,
+            rttvar_us: info.rttvar / NANOS_PER_MICRO,
+            mss_bytes: info.mss,
+            bytes_acked: info.bytes_acked,
+            bytes_seen: info.bytes_seen,
+            lost_segments: info.lost,
+            repaired_segments: info.repaired,
+            copied_segments: info.copies,
+            timeouts: info.timeouts,
+            handed_back: info.handed_back,
+            sender_retransmissions: info.sender_retransmissions,
+            in_senders_hands: info.in_senders_hands,
+            limited_by: info.limited_by.name().to_owned(),
+            passed: info.pass.map(|reason| reason.name().to_owned()),
+        }
+    }
+}
+
+fn bits(bytes: u64) -> u64 {
+    bytes.saturating_mul(BITS_PER_BYTE)
+}
+
+fn side_name(side: Side) -> &'static str {
+    match side {
+        Side::Inside => "inside",
+        Side::Outside => "outside",
+    }
+}
+
+fn phase_name(phase: Phase) -> &'static str {
+    match phase {
+        Phase::SlowStart => "slow_start",
+        Phase::ConservativeSlowStart => "conservative_slow_start",
+        Phase::Avoidance => "avoidance",
+        Phase::Startup => "startup",
+        Phase::Drain => "drain",
+        Phase::ProbeBw => "probe_bw",
+        Phase::ProbeBwDown => "probe_bw_down",
+        Phase::ProbeBwCruise => "probe_bw_cruise",
+        Phase::ProbeBwRefill => "probe_bw_refill",
+        Phase::ProbeBwUp => "probe_bw_up",
+        Phase::ProbeRtt => "probe_rtt",
+    }
+}

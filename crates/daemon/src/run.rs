@@ -1,0 +1,221 @@
+//! From the first check to the orderly stop.
+
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
+use std::io;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::net::if_::if_nametoindex;
+use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
+use nix::sys::prctl::set_timerslack;
+use nix::unistd::Pid;
+use windlass_engine::Engine;
+use windlass_io::{AnyDriver, monotonic_ns};
+
+use crate::command::Workers;
+use crate::control::{self, Desk, Server};
+use crate::open::{Opened, open};
+use crate::trace::Recorder;
+use crate::worker::Worker;
+use crate::{RunError, Settings};
+
+/// How often it is checked that the interfaces are still there.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
+/// Slack of a worker's sleep, ns. Linux's 50 µs would be five packets at 1 Gbit/s.
+const TIMER_SLACK_NS: u64 = 1000;
+
+enum Event {
+    Signal,
+    WorkerEnded,
+}
+
+type Handle = JoinHandle<io::Result<()>>;
+
+/// Runs the box until SIGTERM, SIGINT or SIGHUP. Calls `opened` once, when it governs. To be called
+/// once in a process: it sets the signal handlers.
+///
+/// # Errors
+/// [`RunError`]; the kernel then carries every flow that it can.
+pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), RunError> {
+    let (events, incoming) = mpsc::channel();
+    let signal = events.clone();
+    ctrlc::set_handler(move || drop(signal.send(Event::Signal))).map_err(|e| RunError::System {
+        what: "setting signal handlers",
+        reason: e.to_string(),
+    })?;
+    let listener = control::bind(&settings.control_socket)?;
+    let socket = RemoveOnDrop(settings.control_socket.clone());
+    let (mut session, bridge) = open(&settings.driver)?;
+    let drivers = session.drivers();
+    let (workers, commands) = Workers::new(drivers.len());
+    let recorder = recorder(&settings)?;
+    let policy = settings.policy.clone();
+    let cpus = cpus_for(drivers.len());
+    let mut handles = Vec::new();
+    for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
+        let limits = settings.worker_limits(workers.count(), session.info().max_packet);
+        let engine = Engine::new(Box::new(policy.clone()), limits, monotonic_ns(), seed());
+        let probe = recorder.as_ref().map(Recorder::probe);
+        let worker = Worker::new(driver, engine, commands, probe);
+        handles.push(start(worker, cpu, events.clone())?);
+    }
+    let recording = recorder.map(|r| record(r, &settings)).transpose()?;
+    opened(&Opened {
+        driver: session.info(),
+        bridge: bridge.as_ref(),
+        warnings: session.warnings(),
+    });
+    let desk = Arc::new(Desk {
+        workers: workers.clone(),
+        driver: session.info().clone(),
+        wire: Mutex::new(Box::new(session)),
+        policy,
+        inside: settings.driver.inside.clone(),
+        outside: settings.driver.outside.clone(),
+        started: Instant::now(),
+    });
+    let server = Server::start(listener, &settings.control_socket, Arc::clone(&desk))
+        .map_err(thread_failed)?;
+    let outcome = watch(&settings, &incoming, &handles);
+    drop((server, socket));
+    // Whether all answered or not: the kernel has taken over, and the workers end.
+    let _ = desk.bypass(true);
+    workers.stop();
+    let ended = join(handles);
+    let recorded = recording.map_or(Ok(()), |thread| finish(thread, &settings));
+    outcome.and(ended).and(recorded)
+}
+
+/// The name of the socket goes with the process, whichever way it ends in order.
+struct RemoveOnDrop(std::path::PathBuf);
+
+impl Drop for RemoveOnDrop {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn start(
+    worker: Worker<AnyDriver>,
+    cpu: Option<CpuSet>,
+    events: Sender<Event>,
+) -> Result<Handle, RunError> {
+    let body = move || {
+        // Both only make it faster.
+        let _ = set_timerslack(TIMER_SLACK_NS);
+        if let Some(cpu) = cpu {
+            let _ = sched_setaffinity(Pid::from_raw(0), &cpu);
+        }
+        let ended = worker.run();
+        let _ = events.send(Event::WorkerEnded);
+        ended
+    };
+    let named = thread::Builder::new().name("worker".to_owned());
+    named.spawn(body).map_err(thread_failed)
+}
+
+/// Returns when the daemon is to stop.
+fn watch(
+    settings: &Settings,
+    events: &Receiver<Event>,
+    handles: &[Handle],
+) -> Result<(), RunError> {
+    let names = [&settings.driver.inside, &settings.driver.outside];
+    let indices = names.map(|name| if_nametoindex(name.as_str()));
+    loop {
+        let event = events.recv_timeout(CHECK_INTERVAL);
+        if let Ok(Event::Signal) | Err(RecvTimeoutError::Disconnected) = event {
+            return Ok(());
+        }
+        for (name, index) in names.iter().zip(&indices) {
+            if if_nametoindex(name.as_str()) != *index {
+                return Err(RunError::InterfaceGone {
+                    name: (*name).clone(),
+                });
+            }
+        }
+        // A worker that panicked sends no event.
+        if event.is_ok() || handles.iter().any(Handle::is_finished) {
+            return Ok(());
+        }
+    }
+}
+
+/// Waits for all workers; the first that failed is the error.
+fn join(handles: Vec<Handle>) -> Result<(), RunError> {
+    let mut outcome = Ok(());
+    for (queue, handle) in handles.into_iter().enumerate() {
+        let reason = match handle.join() {
+            Ok(Ok(())) => continue,
+            Ok(Err(e)) => e.to_string(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        outcome = outcome.and(Err(RunError::Worker { queue, reason }));
+    }
+    outcome
+}
+
+/// A CPU for each worker, when there are several and enough CPUs: a lone worker is better off where
+/// the scheduler finds room.
+fn cpus_for(workers: usize) -> Vec<Option<CpuSet>> {
+    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
+    let allowed = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap_or(false));
+    let sets: Vec<Option<CpuSet>> = allowed
+        .take(workers)
+        .map(|cpu| {
+            let mut set = CpuSet::new();
+            set.set(cpu).ok().map(|()| set)
+        })
+        .collect();
+    if workers > 1 && sets.len() == workers {
+        sets
+    } else {
+        vec![None; workers]
+    }
+}
+
+/// Nobody outside may know it: it decides which flows share a place in the table.
+fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+fn recorder(settings: &Settings) -> Result<Option<Recorder>, RunError> {
+    let Some(trace) = &settings.trace else {
+        return Ok(None);
+    };
+    let created = Recorder::create(trace).map_err(|source| RunError::Trace {
+        path: trace.path.clone(),
+        source,
+    })?;
+    Ok(Some(created))
+}
+
+fn record(recorder: Recorder, settings: &Settings) -> Result<Handle, RunError> {
+    let policy = settings.policy.clone();
+    let named = thread::Builder::new().name("trace".to_owned());
+    named
+        .spawn(move || recorder.run(&policy))
+        .map_err(thread_failed)
+}
+
+fn finish(thread: Handle, settings: &Settings) -> Result<(), RunError> {
+    let written = match thread.join() {
+        Ok(written) => written,
+        Err(_) => Err(io::Error::other("its thread panicked")),
+    };
+    let path = settings.trace.as_ref().map(|t| t.path.clone());
+    written.map_err(|source| RunError::Trace {
+        path: path.unwrap_or_default(),
+        source,
+    })
+}
+
+fn thread_failed(error: io::Error) -> RunError {
+    RunError::System {
+        what: "starting a thread",
+        reason: error.to_string(),
+    }
+}

@@ -1,0 +1,133 @@
+//! What a daemon is to do.
+
+use std::path::PathBuf;
+
+use windlass_engine::Limits;
+use windlass_io::{DriverConfig, Prefer};
+use windlass_policy::{Config, IoMode, Policy};
+
+use crate::{RunError, TraceSettings};
+
+/// Bytes of a frame that are not the packet's: XDP's headroom (`XDP_PACKET_HEADROOM`, 256) and room
+/// for tx metadata.
+const FRAME_OVERHEAD_BYTES: u32 = 320;
+
+/// What a daemon is to do.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How packets are obtained.
+    pub driver: DriverConfig,
+    /// Who is governed.
+    pub policy: Policy,
+    /// Limits of the whole box.
+    pub limits: Limits,
+    /// Path of the control socket.
+    pub control_socket: PathBuf,
+    /// What to record.
+    pub trace: Option<TraceSettings>,
+}
+
+impl Settings {
+    /// What the configuration says.
+    ///
+    /// # Errors
+    /// [`RunError::Settings`] when it does not name both interfaces.
+    pub fn new(config: &Config, trace: Option<TraceSettings>) -> Result<Settings, RunError> {
+        let device = &config.device;
+        let (Some(inside), Some(outside)) = (&device.inside, &device.outside) else {
+            return Err(RunError::Settings(
+                "both interfaces must be named: --inside IF --outside IF, or inside and outside \
+                 in [box] of the configuration file"
+                    .to_owned(),
+            ));
+        };
+        let policy = config.policy();
+        Ok(Settings {
+            driver: DriverConfig {
+                inside: inside.clone(),
+                outside: outside.clone(),
+                queue: 0,
+                frames: device.frames,
+                frame_size: device.frame_size,
+                ports: policy.governed_ports().unwrap_or_default(),
+                prefer: match device.mode {
+                    IoMode::Auto => Prefer::Auto,
+                    IoMode::Native => Prefer::Native,
+                    IoMode::Generic => Prefer::Generic,
+                    IoMode::Packet => Prefer::Packet,
+                },
+            },
+            policy,
+            limits: config.limits,
+            control_socket: PathBuf::from(&device.control_socket),
+            trace,
+        })
+    }
+
+    /// The part of each of `workers` in the limits, where packets have `max_packet` bytes at most.
+    /// What is held never takes more than three quarters of the frames: with none left, reception
+    /// would stand still.
+    pub(crate) fn worker_limits(&self, workers: usize, max_packet: u32) -> Limits {
+        let share = workers.max(1) as u64;
+        let frames = u64::from(self.driver.frames) / 4 * 3;
+        let room = u64::from(self.driver.frame_size - FRAME_OVERHEAD_BYTES);
+        // A packet of n bytes takes one frame, or up to 1 + n / room if it may be longer than one.
+        let (packets, bytes) = if u64::from(max_packet) <= room {
+            (frames, u64::MAX)
+        } else {
+            (frames / 2, frames / 2 * room)
+        };
+        let limits = &self.limits;
+        Limits {
+            flows: (limits.flows / workers.max(1)).max(1),
+            held_packets_total: (limits.held_packets_total / share).min(packets),
+            held_bytes_total: (limits.held_bytes_total / share).min(bytes),
+            ..*limits
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(text: &str) -> Result<Settings, RunError> {
+        Settings::new(&Config::parse(text, "w.toml").unwrap(), None)
+    }
+
+    #[test]
+    fn the_ports_of_the_rules_are_those_of_the_driver() {
+        let text = "version = 1\n[box]\ninside = \"a\"\noutside = \"b\"\nmode = \"generic\"\n\
+                    [[rule]]\nports = [443, 80]\n";
+        let driver = settings(text).unwrap().driver;
+        assert_eq!(driver.ports, [80, 443]);
+        assert_eq!(driver.prefer, Prefer::Generic);
+        assert_eq!(
+            (driver.inside.as_str(), driver.outside.as_str()),
+            ("a", "b")
+        );
+    }
+
+    #[test]
+    fn without_interfaces_there_is_no_daemon() {
+        let error = settings("version = 1\n[box]\ninside = \"a\"\n").unwrap_err();
+        assert!(error.to_string().contains("--outside IF"), "{error}");
+    }
+
+    #[test]
+    fn workers_share_the_limits_and_never_hold_all_frames() {
+        let text = "version = 1\n[box]\ninside = \"a\"\noutside = \"b\"\nframes = 8192\n\
+                    [limits]\nflows = 100\nheld_bytes_total = 8_000_000\n";
+        let settings = settings(text).unwrap();
+        let alone = settings.worker_limits(1, 1522);
+        assert_eq!(
+            (alone.held_packets_total, alone.held_bytes_total),
+            (6144, 8_000_000)
+        );
+        let jumbo = settings.worker_limits(1, 9022);
+        assert_eq!(jumbo.held_packets_total, 3072);
+        assert_eq!(jumbo.held_bytes_total, 3072 * (2048 - 320));
+        let of_four = settings.worker_limits(4, 1522);
+        assert_eq!((of_four.flows, of_four.held_bytes_total), (25, 2_000_000));
+    }
+}

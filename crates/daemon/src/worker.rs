@@ -1,0 +1,152 @@
+//! One worker: a driver, an engine, and the loop that feeds the one from the other.
+
+use std::io;
+use std::sync::mpsc::{Receiver, TryRecvError};
+
+use windlass_engine::{Engine, Pkt, Side, Tx};
+use windlass_io::{Driver, monotonic_ns};
+
+use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status};
+use crate::trace::Probe;
+
+/// Packets taken from one side before the other has its turn.
+const BATCH_PACKETS: usize = 64;
+/// Room for what one turn sends: most packets cause one, a repair or a timer a few more.
+const TX_ROOM: usize = 16 * BATCH_PACKETS;
+/// Longest sleep, so that commands do not wait longer, ns.
+const SLEEP_MAX_NS: u64 = 20_000_000;
+/// Longest time that a worker which stops goes on transmitting what waits, ns.
+const DRAIN_LIMIT_NS: u64 = 300_000_000;
+/// Sleep between the turns of a worker that stops, ns.
+const DRAIN_SLEEP_NS: u64 = 1_000_000;
+
+/// What one thread owns.
+pub(crate) struct Worker<D> {
+    driver: D,
+    engine: Engine,
+    commands: Receiver<Command>,
+    probe: Option<Probe>,
+    rx: Vec<Pkt>,
+    tx: Vec<Tx>,
+}
+
+impl<D: Driver> Worker<D> {
+    pub(crate) fn new(
+        driver: D,
+        engine: Engine,
+        commands: Receiver<Command>,
+        probe: Option<Probe>,
+    ) -> Self {
+        Worker {
+            driver,
+            engine,
+            commands,
+            probe,
+            rx: Vec::with_capacity(BATCH_PACKETS),
+            tx: Vec::with_capacity(TX_ROOM),
+        }
+    }
+
+    /// Works until it is told to stop.
+    ///
+    /// # Errors
+    /// The driver's: the interface is gone, or the kernel refuses.
+    pub(crate) fn run(mut self) -> io::Result<()> {
+        while self.obey()? {
+            if self.turn()? == 0 {
+                let now = monotonic_ns();
+                let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
+                let sleep = due.into_iter().flatten().min();
+                let sleep = sleep.map_or(SLEEP_MAX_NS, |at| at.saturating_sub(now));
+                self.driver.wait(Some(sleep.min(SLEEP_MAX_NS)))?;
+            }
+        }
+        self.drain()
+    }
+
+    /// A batch from each side, the servers' first: an ACK never overtakes the data that it
+    /// follows. Returns how many packets there were.
+    fn turn(&mut self) -> io::Result<usize> {
+        let now = monotonic_ns();
+        let mut count = 0;
+        for side in [Side::Inside, Side::Outside] {
+            count += self.driver.receive(side, BATCH_PACKETS, &mut self.rx)?;
+            for pkt in self.rx.drain(..) {
+                self.engine
+                    .on_packet(now, side, pkt, &mut self.driver, &mut self.tx);
+            }
+        }
+        self.engine.on_timer(now, &mut self.driver, &mut self.tx);
+        self.driver.transmit(&mut self.tx)?;
+        let driver = &mut self.driver;
+        self.engine.take_excluded(|key| {
+            // Not excluded, its packets keep coming and keep passing: slower, not wrong.
+            let _ = driver.exclude(&key);
+        });
+        if let Some(probe) = &mut self.probe
+            && probe.due() <= now
+        {
+            probe.sample(now, &self.engine);
+        }
+        Ok(count)
+    }
+
+    /// Follows what has been asked; false: stop.
+    fn obey(&mut self) -> io::Result<bool> {
+        loop {
+            // Whoever asked may have gone: an answer that nobody takes is no error.
+            match self.commands.try_recv() {
+                Ok(Command::Flows(answer)) => _ = answer.send(self.flows()),
+                Ok(Command::Status(answer)) => _ = answer.send(self.status()),
+                Ok(Command::Bypass(on, answer)) => {
+                    self.set_bypass(on)?;
+                    _ = answer.send(());
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(false),
+                Err(TryRecvError::Empty) => return Ok(true),
+            }
+        }
+    }
+
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.engine
+            .set_bypass(on, monotonic_ns(), &mut self.driver, &mut self.tx);
+        self.driver.transmit(&mut self.tx)
+    }
+
+    /// Passes on what was taken before the kernel took over, until nothing waits.
+    fn drain(&mut self) -> io::Result<()> {
+        self.set_bypass(true)?;
+        let end = monotonic_ns() + DRAIN_LIMIT_NS;
+        while monotonic_ns() < end {
+            if self.turn()? == 0 {
+                if self.driver.stats().tx_queued == 0 {
+                    break;
+                }
+                self.driver.wait(Some(DRAIN_SLEEP_NS))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn flows(&self) -> Flows {
+        let mut all = self.engine.flows();
+        Flows {
+            flows: all.by_ref().take(FLOWS_PER_ANSWER).collect(),
+            omitted: all.count(),
+        }
+    }
+
+    fn status(&self) -> Status {
+        Status {
+            counters: *self.engine.counters(),
+            driver: self.driver.stats(),
+            connections: self.engine.connections(),
+            held_bytes: self.engine.held_bytes(),
+            bypass: self.engine.bypass(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use windlass_engine::{AlgorithmId, Limits, Pool, Verdict};
+use windlass_io::DriverStats;
+use windlass_wire::FlowKey;
+
+use super::*;
+use crate::command::Workers;
+
+type Sent = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
+
+/// Packets on the heap; what is received was put in before.
+#[derive(Default)]
+struct Memory {
+    packets: Vec<(Vec<u8>, u32)>,
+    incoming: [VecDeque<Vec<u8>>; 2],
+    sent: Sent,
+    gone: bool,
+}
+
+impl Memory {
+    fn add(&mut self, bytes: Vec<u8>) -> Pkt {
+        self.packets.push((bytes, 1));
+        Pkt(self.packets.len() as u32 - 1)
+    }
+}
+
+impl Pool for Memory {
+    fn head(&self, pkt: Pkt) -> &[u8] {
+        &self.packets[pkt.0 as usize].0
+    }
+    fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
+        &mut self.packets[pkt.0 as usize].0
+    }
+    fn len(&self, pkt: Pkt) -> u32 {
+        self.head(pkt).len() as u32
+    }
+    fn alloc(&mut self, len: u32) -> Option<Pkt> {
+        Some(self.add(vec![0; len as usize]))
+    }
+    fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
+        self.packets[pkt.0 as usize].0.resize(len as usize, 0);
+        true
+    }
+    fn share(&mut self, pkt: Pkt) -> Pkt {
+        self.packets[pkt.0 as usize].1 += 1;
+        pkt
+    }
+    fn free(&mut self, pkt: Pkt) {
+        self.packets[pkt.0 as usize].1 -= 1;
+    }
+}
+
+impl Driver for Memory {
+    fn receive(&mut self, side: Side, max: usize, into: &mut Vec<Pkt>) -> io::Result<usize> {
+        let waiting = self.incoming[side.index()].len().min(max);
+        for _ in 0..waiting {
+            let bytes = self.incoming[side.index()].pop_front().unwrap();
+            let pkt = self.add(bytes);
+            into.push(pkt);
+        }
+        match self.gone && waiting == 0 {
+            true => Err(io::Error::from_raw_os_error(nix::libc::ENETDOWN)),
+            false => Ok(waiting),
+        }
+    }
+    fn transmit(&mut self, out: &mut Vec<Tx>) -> io::Result<()> {
+        for tx in out.drain(..) {
+            let bytes = self.head(tx.pkt).to_vec();
+            self.sent.lock().unwrap().push((tx.to, bytes));
+            self.free(tx.pkt);
+        }
+        Ok(())
+    }
+    fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
+        thread::sleep(std::time::Duration::from_nanos(timeout_ns.unwrap_or(0)));
+        Ok(())
+    }
+    fn stats(&self) -> DriverStats {
+        DriverStats::default()
+    }
+    fn exclude(&mut self, _key: &FlowKey) -> io::Result<()> {
+        Ok(())
+    }
+    fn set_bypass(&mut self, _on: bool) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// An ARP frame, told apart by its last byte.
+fn frame(mark: u8) -> Vec<u8> {
+    let mut bytes = vec![0; 60];
+    bytes[12..14].copy_from_slice(&[0x08, 0x06]);
+    bytes[59] = mark;
+    bytes
+}
+
+fn engine() -> Engine {
+    let verdict = Verdict::enforce(AlgorithmId::Reno);
+    Engine::new(Box::new(verdict), Limits::default(), monotonic_ns(), 1)
+}
+
+#[test]
+fn packets_from_inside_go_first_and_all_leave_by_the_other_side() {
+    let mut driver = Memory::default();
+    driver.incoming[Side::Outside.index()].extend([frame(1), frame(2)]);
+    driver.incoming[Side::Inside.index()].extend([frame(3), frame(4)]);
+    let sent = Arc::clone(&driver.sent);
+    let (workers, mut commands) = Workers::new(1);
+    let worker = Worker::new(driver, engine(), commands.remove(0), None);
+    let thread = thread::spawn(move || worker.run());
+    while sent.lock().unwrap().len() < 4 {
+        assert!(!thread.is_finished());
+        thread::yield_now();
+    }
+    let status = workers.status().unwrap()[0];
+    assert_eq!(status.counters.get("packets"), Some(4));
+    assert!(!status.bypass);
+    workers.bypass(true).unwrap();
+    assert!(workers.status().unwrap()[0].bypass);
+    assert!(workers.flows().unwrap().flows.is_empty());
+    workers.stop();
+    thread.join().unwrap().unwrap();
+    let order: Vec<(Side, u8)> = sent
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(s, b)| (*s, b[59]))
+        .collect();
+    let (inside, outside) = (Side::Inside, Side::Outside);
+    assert_eq!(
+        order,
+        [(outside, 3), (outside, 4), (inside, 1), (inside, 2)]
+    );
+}
+
+#[test]
+fn a_worker_that_stops_sends_on_what_it_has_received() {
+    let mut driver = Memory::default();
+    let many = 3 * BATCH_PACKETS;
+    driver.incoming[Side::Inside.index()].extend((0..many).map(|i| frame(i as u8)));
+    let sent = Arc::clone(&driver.sent);
+    let (workers, mut commands) = Workers::new(1);
+    workers.stop();
+    Worker::new(driver, engine(), commands.remove(0), None)
+        .run()
+        .unwrap();
+    assert_eq!(sent.lock().unwrap().len(), many);
+}
+
+#[test]
+fn a_driver_that_fails_ends_the_worker_with_its_error() {
+    let mut driver = Memory::default();
+    driver.incoming[0].push_back(frame(1));
+    driver.gone = true;
+    let (_workers, mut commands) = Workers::new(1);
+    let ended = Worker::new(driver, engine(), commands.remove(0), None).run();
+    assert_eq!(ended.unwrap_err().raw_os_error(), Some(nix::libc::ENETDOWN));
+}

@@ -1,0 +1,23 @@
+//! Namespaces, link emulation, measured runs and reports.
+//!
+//! [`demo`] is the whole of it: a server, a box and a client in three network namespaces, a link
+//! emulator between box and client, repeated downloads, a table and a report. The other modules
+//! are its parts, each of them usable alone: [`topology`] and [`netns`] make the network,
+//! [`emulator`] is the link, [`server`] and [`client`] move the bytes, [`sample`] and
+//! [`windlass`] watch and govern them, [`report`] tells.
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod command;
+pub mod demo;
+pub mod emulator;
+pub mod leftovers;
+pub mod netns;
+pub mod payload;
+pub mod report;
+pub mod sample;
+pub mod server;
+pub mod statistics;
+pub mod topology;
+pub mod trace;
+pub mod windlass;

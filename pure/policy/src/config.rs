@@ -1,0 +1,250 @@
+//! The configuration file as a whole.
+
+use toml::de::DeTable;
+use windlass_cc::AlgorithmId;
+use windlass_engine::{Limits, Mode, Redundancy, Verdict};
+
+use crate::error::{ConfigError, Wrong};
+use crate::limits;
+use crate::policy::Policy;
+use crate::read::{Section, Value};
+use crate::rule::Rule;
+use crate::settings::{self, DEFAULT_ALGORITHM};
+
+/// The version of the file format.
+pub const VERSION: u64 = 1;
+/// Where the control socket is, unless the file or a flag says otherwise.
+pub const DEFAULT_CONTROL_SOCKET: &str = "/run/windlass/windlass.sock";
+
+/// Frames per worker: 128 MB of them hold 300 ms at 3 Gbit/s.
+const DEFAULT_FRAMES: u32 = 1 << 16;
+const FRAMES_MIN: u64 = 8192;
+const FRAMES_MAX: u64 = 1 << 24;
+const IO_MODES: [(&str, IoMode); 4] = [
+    ("auto", IoMode::Auto),
+    ("native", IoMode::Native),
+    ("generic", IoMode::Generic),
+    ("packet", IoMode::Packet),
+];
+
+/// How packets are to be obtained.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum IoMode {
+    /// AF_XDP in native mode, else in generic mode.
+    #[default]
+    Auto,
+    /// AF_XDP in native mode or not at all.
+    Native,
+    /// AF_XDP in generic mode or not at all.
+    Generic,
+    /// AF_PACKET, in place of a bridge.
+    Packet,
+}
+
+/// The `[box]` section.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BoxConfig {
+    /// Interface towards the governed senders.
+    pub inside: Option<String>,
+    /// Interface towards the network.
+    pub outside: Option<String>,
+    /// Packet frames per worker.
+    pub frames: u32,
+    /// Bytes per frame, 2048 or 4096.
+    pub frame_size: u32,
+    /// How packets are obtained.
+    pub mode: IoMode,
+    /// Path of the control socket.
+    pub control_socket: String,
+}
+
+impl Default for BoxConfig {
+    fn default() -> Self {
+        BoxConfig {
+            inside: None,
+            outside: None,
+            frames: DEFAULT_FRAMES,
+            frame_size: 2048,
+            mode: IoMode::Auto,
+            control_socket: DEFAULT_CONTROL_SOCKET.to_owned(),
+        }
+    }
+}
+
+/// A configuration without mistakes. The default is that of a file with nothing but its version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// The box.
+    pub device: BoxConfig,
+    /// Limits of the whole box.
+    pub limits: Limits,
+    /// The rules in order; at least one, and at least one that governs.
+    pub rules: Vec<Rule>,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Config {
+            device: BoxConfig::default(),
+            limits: Limits::default(),
+            rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
+        }
+    }
+}
+
+/// What a command line puts in the place of what the file says, for every rule.
+#[derive(Clone, Debug, Default)]
+pub struct Overrides {
+    /// How far to go.
+    pub mode: Option<Mode>,
+    /// The algorithm.
+    pub algorithm: Option<AlgorithmId>,
+    /// Second copies.
+    pub redundancy: Option<Redundancy>,
+    /// TCP ports.
+    pub ports: Option<Vec<u16>>,
+}
+
+impl Config {
+    /// Reads the text of the file called `file_name`.
+    ///
+    /// # Errors
+    /// The first mistake: syntax, an unknown key, a value of the wrong type or out of range.
+    pub fn parse(text: &str, file_name: &str) -> Result<Config, ConfigError> {
+        read(text).map_err(|wrong| wrong.locate(text, file_name))
+    }
+
+    /// Replaces settings of all rules.
+    pub fn override_with(&mut self, overrides: &Overrides) {
+        for rule in &mut self.rules {
+            if let Some(ports) = &overrides.ports {
+                rule.ports.clone_from(ports);
+            }
+            let Some(verdict) = &mut rule.verdict else {
+                continue;
+            };
+            verdict.mode = overrides.mode.unwrap_or(verdict.mode);
+            verdict.algorithm = overrides.algorithm.unwrap_or(verdict.algorithm);
+            verdict.redundancy = overrides.redundancy.unwrap_or(verdict.redundancy);
+        }
+    }
+
+    /// The rules, ready to be asked.
+    pub fn policy(&self) -> Policy {
+        Policy::new(self.rules.clone())
+    }
+}
+
+fn read(text: &str) -> Result<Config, Wrong> {
+    let document = DeTable::parse(text).map_err(|e| {
+        let span = e.span().unwrap_or(0..0);
+        let help = "the file is TOML: key = value, strings in double quotes, lists in brackets";
+        Wrong::new(span, e.message().trim().to_owned(), help)
+    })?;
+    let mut file = Section::new("the file", document.into_inner());
+    check_version(&mut file)?;
+    let mut config = Config::default();
+    if let Some(value) = file.take("box") {
+        config.device = read_box(value.section("[box]")?)?;
+    }
+    if let Some(value) = file.take("limits") {
+        config.limits = limits::read(value.section("[limits]")?)?;
+    }
+    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    if let Some(value) = file.take("default") {
+        let mut section = value.section("[default]")?;
+        default = settings::verdict(&mut section, default)?;
+        section.finish()?;
+    }
+    config.rules = match file.take("rule") {
+        None => vec![Rule::everything(default)],
+        Some(value) => read_rules(value, default)?,
+    };
+    file.finish()?;
+    Ok(config)
+}
+
+fn read_rules(value: Value<'_>, default: Verdict) -> Result<Vec<Rule>, Wrong> {
+    let span = value.span();
+    let mut rules = Vec::new();
+    for value in value.list("[[rule]]")? {
+        rules.push(Rule::read(
+            value.section("[[rule]]")?,
+            rules.len() + 1,
+            default,
+        )?);
+    }
+    if rules.iter().all(|r: &Rule| r.verdict.is_none()) {
+        let what = "no rule governs anything: every one has govern = false";
+        let help = "add a [[rule]] without govern = false for the flows to be governed";
+        return Err(Wrong::new(span, what, help));
+    }
+    Ok(rules)
+}
+
+fn check_version(file: &mut Section<'_>) -> Result<(), Wrong> {
+    let Some(value) = file.take("version") else {
+        let help = format!("write version = {VERSION} in the first line");
+        return Err(Wrong::new(0..0, "the file has no version", help));
+    };
+    let version = value.integer(1..=u64::from(u32::MAX), "")?;
+    if version != VERSION {
+        let what = format!("version {version} is not known here");
+        let help = format!("this windlass reads version = {VERSION}");
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(())
+}
+
+fn read_box(mut section: Section<'_>) -> Result<BoxConfig, Wrong> {
+    let mut device = BoxConfig::default();
+    if let Some(value) = section.take("inside") {
+        device.inside = Some(interface(value.text("eth0")?, &value)?);
+    }
+    if let Some(value) = section.take("outside") {
+        device.outside = Some(interface(value.text("eth1")?, &value)?);
+        if device.outside == device.inside {
+            let what = "inside and outside are the same interface";
+            return Err(Wrong::new(
+                value.span(),
+                what,
+                "name the interface on the other side",
+            ));
+        }
+    }
+    if let Some(value) = section.take("frames") {
+        device.frames = value.integer(FRAMES_MIN..=FRAMES_MAX, "frames")? as u32;
+    }
+    if let Some(value) = section.take("frame_size") {
+        device.frame_size = value.integer(2048..=4096, "bytes")? as u32;
+        if !device.frame_size.is_power_of_two() {
+            let what = format!("frame_size is out of range: {}", device.frame_size);
+            return Err(Wrong::new(value.span(), what, "use 2048 or 4096 bytes"));
+        }
+    }
+    if let Some(value) = section.take("mode") {
+        device.mode = value.word(&IO_MODES)?;
+    }
+    if let Some(value) = section.take("control_socket") {
+        let path = value.text(DEFAULT_CONTROL_SOCKET)?;
+        if !path.starts_with('/') {
+            let what = format!("\"{path}\" is not an absolute path");
+            let help = format!("write for example \"{DEFAULT_CONTROL_SOCKET}\"");
+            return Err(Wrong::new(value.span(), what, help));
+        }
+        device.control_socket = path.to_owned();
+    }
+    section.finish()?;
+    Ok(device)
+}
+
+/// Linux: 1 to 15 bytes (IFNAMSIZ − 1), no slash, no space, not "." or "..".
+fn interface(name: &str, value: &Value<'_>) -> Result<String, Wrong> {
+    let bad = |c: char| c == '/' || c == ':' || c.is_whitespace();
+    if name.is_empty() || name.len() > 15 || name.contains(bad) || name == "." || name == ".." {
+        let what = format!("\"{name}\" cannot be the name of an interface");
+        let help = "use a name that `ip link show` lists, 1 to 15 characters";
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(name.to_owned())
+}

@@ -1,0 +1,45 @@
+//! Configuration, and which flow is governed how.
+//!
+//! [`Config::parse`] reads the text of a configuration file (TOML) and says of every mistake where
+//! it is and how to mend it. [`Policy`] is made of its rules and answers the engine's question:
+//! is this direction of this connection governed, and by what? The first rule that matches decides;
+//! a flow that matches none is left alone. A file without rules governs every flow whose sender is
+//! inside.
+//!
+//! ```toml
+//! version = 1
+//!
+//! [box]
+//! inside = "lan0"
+//! outside = "wan0"
+//!
+//! [default]
+//! algorithm = "bbr"
+//!
+//! [[rule]]
+//! name = "backup stays as it is"
+//! servers = ["10.9.0.0/16"]
+//! govern = false
+//!
+//! [[rule]]
+//! name = "web"
+//! ports = [80, 443]
+//! redundancy = "repairs"
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod error;
+mod limits;
+mod policy;
+mod prefix;
+mod read;
+mod rule;
+mod settings;
+
+pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
+pub use error::ConfigError;
+pub use policy::Policy;
+pub use prefix::Prefix;
+pub use rule::{Rule, Senders};
+pub use settings::{MODES, REDUNDANCIES, mode_named, redundancy_named};

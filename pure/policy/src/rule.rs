@@ -1,0 +1,127 @@
+//! One `[[rule]]`: which flows, and what with them.
+
+use windlass_engine::{Side, Verdict};
+
+use crate::error::Wrong;
+use crate::prefix::Prefix;
+use crate::read::{Section, Value};
+use crate::settings;
+
+const VLAN_MAX: u64 = 4094;
+const SENDERS: [(&str, Senders); 3] = [
+    ("inside", Senders::Inside),
+    ("outside", Senders::Outside),
+    ("both", Senders::Both),
+];
+
+/// On which side the sender of the data must be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Senders {
+    /// Inside.
+    #[default]
+    Inside,
+    /// Outside.
+    Outside,
+    /// Either.
+    Both,
+}
+
+impl Senders {
+    /// Whether a sender on this side is meant.
+    pub fn include(self, side: Side) -> bool {
+        match self {
+            Senders::Inside => side == Side::Inside,
+            Senders::Outside => side == Side::Outside,
+            Senders::Both => true,
+        }
+    }
+}
+
+/// A rule. All its conditions must hold; one that is empty or `None` always does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rule {
+    /// Its name, as operators see it.
+    pub name: String,
+    /// TCP ports; the sender's or the receiver's must be among them.
+    pub ports: Vec<u16>,
+    /// Where the sender of the data is.
+    pub servers: Vec<Prefix>,
+    /// Where its receiver is.
+    pub clients: Vec<Prefix>,
+    /// VLAN id of the outer tag; 0: untagged.
+    pub vlan: Option<u16>,
+    /// Side of the sender.
+    pub sender: Senders,
+    /// What to do; `None` leaves the flow alone.
+    pub verdict: Option<Verdict>,
+}
+
+impl Rule {
+    /// The rule of a file that has none: every flow whose sender is inside.
+    pub(crate) fn everything(verdict: Verdict) -> Rule {
+        Rule {
+            name: "default".to_owned(),
+            ports: Vec::new(),
+            servers: Vec::new(),
+            clients: Vec::new(),
+            vlan: None,
+            sender: Senders::Inside,
+            verdict: Some(verdict),
+        }
+    }
+
+    /// Reads the rule that is the `number`th, from 1.
+    pub(crate) fn read(
+        mut section: Section<'_>,
+        number: usize,
+        default: Verdict,
+    ) -> Result<Rule, Wrong> {
+        let mut rule = Rule::everything(default);
+        rule.name = match section.take("name") {
+            Some(name) => name.text("web")?.to_owned(),
+            None => format!("rule {number}"),
+        };
+        if let Some(value) = section.take("ports") {
+            rule.ports = list(value, "[80, 443]", port)?;
+        }
+        if let Some(value) = section.take("servers") {
+            rule.servers = list(value, "[\"10.0.0.0/8\"]", prefix)?;
+        }
+        if let Some(value) = section.take("clients") {
+            rule.clients = list(value, "[\"192.0.2.0/24\"]", prefix)?;
+        }
+        if let Some(value) = section.take("vlan") {
+            rule.vlan = Some(value.integer(0..=VLAN_MAX, "(0: untagged)")? as u16);
+        }
+        if let Some(value) = section.take("sender") {
+            rule.sender = value.word(&SENDERS)?;
+        }
+        let govern = match section.take("govern") {
+            Some(value) => value.boolean()?,
+            None => true,
+        };
+        let verdict = settings::verdict(&mut section, default)?;
+        rule.verdict = govern.then_some(verdict);
+        section.finish()?;
+        Ok(rule)
+    }
+}
+
+fn list<T>(
+    value: Value<'_>,
+    example: &str,
+    each: fn(&Value<'_>) -> Result<T, Wrong>,
+) -> Result<Vec<T>, Wrong> {
+    value.list(example)?.iter().map(each).collect()
+}
+
+fn port(value: &Value<'_>) -> Result<u16, Wrong> {
+    Ok(value.integer(1..=u64::from(u16::MAX), "")? as u16)
+}
+
+fn prefix(value: &Value<'_>) -> Result<Prefix, Wrong> {
+    let text = value.text("10.0.0.0/8")?;
+    text.parse().map_err(|help: String| {
+        Wrong::new(value.span(), format!("\"{text}\" is not a prefix"), help)
+    })
+}

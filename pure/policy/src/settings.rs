@@ -1,0 +1,99 @@
+//! What a rule wants done: mode, algorithm, second copies, help for the sender.
+
+use windlass_cc::{AlgorithmId, MILLISECOND};
+use windlass_engine::{Mode, Redundancy, Verdict};
+
+use crate::error::{Wrong, suggest};
+use crate::read::{Section, Value};
+
+/// The modes by name.
+pub const MODES: [(&str, Mode); 3] = [
+    ("observe", Mode::Observe),
+    ("advise", Mode::Advise),
+    ("enforce", Mode::Enforce),
+];
+
+/// The usual degrees of redundancy by name.
+pub const REDUNDANCIES: [(&str, Redundancy); 3] = [
+    ("off", Redundancy::OFF),
+    ("repairs", Redundancy::REPAIRS),
+    ("early", Redundancy::EARLY),
+];
+
+/// Algorithm where nothing else is said.
+pub(crate) const DEFAULT_ALGORITHM: AlgorithmId = AlgorithmId::Bbr;
+/// Longest delay of a copy, ms: later ones come after the sender's own repair.
+const COPY_DELAY_MAX_MS: u64 = 1000;
+/// Two copies of everything would be 1000 ‰; more is never sent.
+const BUDGET_MAX_PERMILLE: u64 = 1000;
+
+/// The mode of this name.
+pub fn mode_named(name: &str) -> Option<Mode> {
+    MODES.iter().find(|(n, _)| *n == name).map(|(_, m)| *m)
+}
+
+/// The redundancy of this name.
+pub fn redundancy_named(name: &str) -> Option<Redundancy> {
+    let found = REDUNDANCIES.iter().find(|(n, _)| *n == name);
+    found.map(|(_, r)| *r)
+}
+
+/// Reads what `section` says about a verdict; the rest is as in `default`.
+pub(crate) fn verdict(section: &mut Section<'_>, default: Verdict) -> Result<Verdict, Wrong> {
+    let mut verdict = default;
+    if let Some(value) = section.take("mode") {
+        verdict.mode = value.word(&MODES)?;
+    }
+    if let Some(value) = section.take("algorithm") {
+        verdict.algorithm = algorithm(&value)?;
+    }
+    if let Some(value) = section.take("redundancy") {
+        verdict.redundancy = redundancy(value)?;
+    }
+    if let Some(value) = section.take("headroom") {
+        verdict.headroom = value.boolean()?;
+    }
+    if let Some(value) = section.take("insert_sack") {
+        verdict.insert_sack = value.boolean()?;
+    }
+    Ok(verdict)
+}
+
+fn algorithm(value: &Value<'_>) -> Result<AlgorithmId, Wrong> {
+    let name = value.text(DEFAULT_ALGORITHM.name())?;
+    name.parse().map_err(|_| {
+        let known: Vec<&str> = AlgorithmId::ALL.iter().map(|id| id.name()).collect();
+        let what = format!("unknown algorithm \"{name}\"");
+        Wrong::new(value.span(), what, suggest(name, &known))
+    })
+}
+
+/// A word, or a table of which what is not said is off, and the budget full.
+fn redundancy(value: Value<'_>) -> Result<Redundancy, Wrong> {
+    if !value.is_table() {
+        return value.word(&REDUNDANCIES);
+    }
+    let mut section = value.section("redundancy")?;
+    let mut redundancy = Redundancy {
+        budget_permille: BUDGET_MAX_PERMILLE as u32,
+        ..Redundancy::OFF
+    };
+    if let Some(value) = section.take("repairs") {
+        redundancy.repairs = value.boolean()?;
+    }
+    if let Some(value) = section.take("first_segments") {
+        redundancy.first_segments = value.integer(0..=u64::from(u32::MAX), "segments")? as u32;
+    }
+    if let Some(value) = section.take("syn_ack") {
+        redundancy.syn_ack = value.boolean()?;
+    }
+    if let Some(value) = section.take("delay_ms") {
+        redundancy.delay = value.integer(0..=COPY_DELAY_MAX_MS, "ms")? * MILLISECOND;
+    }
+    if let Some(value) = section.take("budget_permille") {
+        let range = 0..=BUDGET_MAX_PERMILLE;
+        redundancy.budget_permille = value.integer(range, "thousandths")? as u32;
+    }
+    section.finish()?;
+    Ok(redundancy)
+}

@@ -1,0 +1,239 @@
+//! Which rule a flow meets, and what it gets.
+
+use std::net::SocketAddr;
+
+use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
+use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
+use windlass_policy::{Config, IoMode, Overrides, Policy};
+use windlass_wire::FlowKey;
+
+fn config(text: &str) -> Config {
+    Config::parse(&format!("version = 1\n{text}"), "w.toml").unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn flow(src: &str, dst: &str, vlan: u16) -> FlowKey {
+    let (src, dst): (SocketAddr, SocketAddr) = (src.parse().unwrap(), dst.parse().unwrap());
+    FlowKey {
+        src: src.ip().into(),
+        dst: dst.ip().into(),
+        src_port: src.port(),
+        dst_port: dst.port(),
+        vlan,
+        inner_vlan: 0,
+    }
+}
+
+fn name(policy: &Policy, src: &str, dst: &str, vlan: u16, sender: Side) -> String {
+    match policy.rule(&flow(src, dst, vlan), sender) {
+        Some(rule) => rule.name.clone(),
+        None => "none".to_owned(),
+    }
+}
+
+const RULES: &str = r#"
+[default]
+algorithm = "cubic"
+mode = "advise"
+
+[[rule]]
+name = "backup"
+servers = ["10.9.0.0/16"]
+govern = false
+
+[[rule]]
+name = "tagged"
+vlan = 7
+algorithm = "reno"
+
+[[rule]]
+name = "web"
+ports = [443, 80]
+servers = ["10.0.0.0/8", "2001:db8::/32"]
+clients = ["192.0.2.0/24", "2001:db8:c::/48"]
+redundancy = { first_segments = 10, repairs = true, syn_ack = true, delay_ms = 5 }
+headroom = false
+
+[[rule]]
+name = "uploads"
+ports = [8080]
+sender = "outside"
+mode = "enforce"
+insert_sack = false
+"#;
+
+#[test]
+fn the_first_rule_that_matches_decides() {
+    let policy = config(RULES).policy();
+    use Side::{Inside, Outside};
+    for (src, dst, vlan, sender, expected) in [
+        ("10.9.1.1:443", "192.0.2.1:5000", 0, Inside, "backup"),
+        ("10.9.1.1:443", "192.0.2.1:5000", 7, Inside, "backup"),
+        ("10.1.1.1:22", "198.51.100.1:5000", 7, Inside, "tagged"),
+        ("10.1.1.1:22", "198.51.100.1:5000", 8, Inside, "none"),
+        ("10.1.1.1:443", "192.0.2.1:5000", 0, Inside, "web"),
+        ("10.1.1.1:80", "192.0.2.1:5000", 0, Inside, "web"),
+        ("10.1.1.1:5000", "192.0.2.1:80", 0, Inside, "web"),
+        ("10.1.1.1:81", "192.0.2.1:5000", 0, Inside, "none"),
+        ("10.1.1.1:443", "198.51.100.1:5000", 0, Inside, "none"),
+        ("11.1.1.1:443", "192.0.2.1:5000", 0, Inside, "none"),
+        (
+            "[2001:db8::5]:443",
+            "[2001:db8:c::9]:5000",
+            0,
+            Inside,
+            "web",
+        ),
+        ("[2001:db8::5]:443", "[2001:db9::9]:5000", 0, Inside, "none"),
+        ("10.1.1.1:443", "192.0.2.1:5000", 0, Outside, "none"),
+        ("192.0.2.1:5000", "10.1.1.1:8080", 0, Outside, "uploads"),
+        ("10.1.1.1:8080", "192.0.2.1:5000", 0, Inside, "none"),
+    ] {
+        assert_eq!(
+            name(&policy, src, dst, vlan, sender),
+            expected,
+            "{src} > {dst} vlan {vlan}"
+        );
+    }
+}
+
+#[test]
+fn a_rule_has_the_defaults_it_does_not_replace() {
+    let policy = config(RULES).policy();
+    let of = |src, dst, vlan, sender| policy.decide(&flow(src, dst, vlan), sender);
+    assert_eq!(of("10.9.1.1:443", "192.0.2.1:5000", 0, Side::Inside), None);
+    let tagged = of("10.1.1.1:22", "198.51.100.1:5000", 7, Side::Inside).unwrap();
+    assert_eq!(
+        (tagged.algorithm, tagged.mode),
+        (AlgorithmId::Reno, Mode::Advise)
+    );
+    assert_eq!(
+        tagged.redundancy,
+        Verdict::enforce(AlgorithmId::Reno).redundancy
+    );
+    let web = of("10.1.1.1:443", "192.0.2.1:5000", 0, Side::Inside).unwrap();
+    assert_eq!((web.algorithm, web.headroom), (AlgorithmId::Cubic, false));
+    assert_eq!(
+        web.redundancy,
+        Redundancy {
+            repairs: true,
+            first_segments: 10,
+            syn_ack: true,
+            delay: 5 * MILLISECOND,
+            budget_permille: 1000,
+        }
+    );
+    let uploads = of("192.0.2.1:5000", "10.1.1.1:8080", 0, Side::Outside).unwrap();
+    assert_eq!((uploads.mode, uploads.insert_sack), (Mode::Enforce, false));
+}
+
+#[test]
+fn without_rules_every_sender_inside_is_governed() {
+    let policy = config("").policy();
+    let any = flow("203.0.113.1:9", "[2001:db8::1]:10", 99);
+    assert_eq!(
+        policy.decide(&any, Side::Inside),
+        Some(Verdict::enforce(AlgorithmId::Bbr))
+    );
+    assert_eq!(policy.decide(&any, Side::Outside), None);
+    assert_eq!(policy.governed_ports(), None);
+    assert_eq!(config(""), Config::default());
+}
+
+#[test]
+fn governed_ports_are_those_of_the_rules_that_govern() {
+    let ports = |text| config(text).policy().governed_ports();
+    assert_eq!(
+        ports("[[rule]]\nports = [443, 80, 443]\n"),
+        Some(vec![80, 443])
+    );
+    let two = "[[rule]]\nports = [80]\n[[rule]]\nports = [22]\ngovern = false\n";
+    assert_eq!(ports(two), Some(vec![80]));
+    assert_eq!(ports("[[rule]]\nports = [80]\n[[rule]]\nvlan = 3\n"), None);
+    let open_but_alone = "[[rule]]\nports = [80]\n[[rule]]\ngovern = false\n";
+    assert_eq!(ports(open_but_alone), Some(vec![80]));
+}
+
+#[test]
+fn flags_replace_what_every_rule_says() {
+    let mut config = config(RULES);
+    config.override_with(&Overrides {
+        mode: Some(Mode::Observe),
+        algorithm: Some(AlgorithmId::Bbr3),
+        redundancy: Some(Redundancy::OFF),
+        ports: Some(vec![9000]),
+    });
+    for rule in &config.rules {
+        assert_eq!(rule.ports, [9000]);
+        let Some(verdict) = rule.verdict else {
+            assert_eq!(rule.name, "backup");
+            continue;
+        };
+        assert_eq!(
+            (verdict.mode, verdict.algorithm),
+            (Mode::Observe, AlgorithmId::Bbr3)
+        );
+        assert_eq!(verdict.redundancy, Redundancy::OFF);
+    }
+    assert_eq!(config.policy().governed_ports(), Some(vec![9000]));
+}
+
+#[test]
+fn box_and_limits_are_read() {
+    let config = config(
+        r#"
+        [box]
+        inside = "lan0"
+        outside = "wan0"
+        frames = 1_000_000
+        frame_size = 0x1000
+        mode = "generic"
+        control_socket = "/run/w.sock"
+        [limits]
+        flows = 1000
+        held_bytes_per_flow = 1_000_000
+        held_bytes_total = 2_000_000
+        held_packets_total = 3000
+        segments_per_flow = 500
+        sack_ranges_per_flow = 64
+        idle_timeout_s = 60
+        handshake_timeout_s = 5
+        closed_linger_s = 2
+        shrink_after_s = 3
+        "#,
+    );
+    assert_eq!(config.device.inside.as_deref(), Some("lan0"));
+    assert_eq!(config.device.outside.as_deref(), Some("wan0"));
+    assert_eq!(
+        (config.device.frames, config.device.frame_size),
+        (1_000_000, 4096)
+    );
+    assert_eq!(config.device.mode, IoMode::Generic);
+    assert_eq!(config.device.control_socket, "/run/w.sock");
+    assert_eq!(
+        config.limits,
+        Limits {
+            flows: 1000,
+            held_bytes_per_flow: 1_000_000,
+            held_bytes_total: 2_000_000,
+            held_packets_total: 3000,
+            segments_per_flow: 500,
+            sack_ranges_per_flow: 64,
+            idle_timeout: 60 * SECOND,
+            handshake_timeout: 5 * SECOND,
+            closed_linger: 2 * SECOND,
+            shrink_after: 3 * SECOND,
+        }
+    );
+}
+
+#[test]
+fn the_degrees_of_redundancy_have_names() {
+    for (word, expected) in [
+        ("off", Redundancy::OFF),
+        ("repairs", Redundancy::REPAIRS),
+        ("early", Redundancy::EARLY),
+    ] {
+        let config = config(&format!("[default]\nredundancy = \"{word}\"\n"));
+        assert_eq!(config.rules[0].verdict.unwrap().redundancy, expected);
+    }
+}
