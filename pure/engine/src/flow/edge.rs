@@ -4,17 +4,25 @@ use windlass_cc::{MILLISECOND, Nanos, bytes_over};
 
 use super::Flow;
 
-/// What the sender may be ahead of the network, ns at the pacing rate.
+/// What the sender may be ahead of the network, ns at the pacing rate: its answer to a window update
+/// takes a moment.
 const QUEUE_TIME: Nanos = 4 * MILLISECOND;
-/// The least it may be ahead, segments.
+/// On top of it, what a sender saves up before it sends at all: Linux waits for room for one
+/// segmentation-offload burst (`tcp_tso_should_defer`, `tcp_output.c` 6.12), a millisecond at its
+/// own pacing rate. That is up to twice its window per RTT, and its window several BDP.
+const BURST_TIME: Nanos = 8 * MILLISECOND;
+/// No such burst is longer, bytes.
+const BURST_BYTES: u64 = 65_536;
+/// The least the sender may be ahead, segments.
 const QUEUE_SEGMENTS: u64 = 10;
 
 impl Flow {
     /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
     /// window update. More would only raise the RTT that it sees.
-    fn queue_allowance(&self) -> u64 {
+    pub(crate) fn queue_allowance(&self) -> u64 {
         let rate = self.pacing_rate().unwrap_or(0);
-        bytes_over(rate, QUEUE_TIME) + QUEUE_SEGMENTS * u64::from(self.path.mss)
+        let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
+        bytes_over(rate, QUEUE_TIME) + burst + QUEUE_SEGMENTS * u64::from(self.path.mss)
     }
 
     /// Where the edge should be now. What the receiver holds out of order and what is lost does

@@ -20,6 +20,8 @@ const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
 const THINNED_PER_RTT: Nanos = 5;
 /// A window update of the box's own at most this often, ns.
 const UPDATE_INTERVAL: Nanos = MILLISECOND;
+/// Such updates each time the sender uses up what it may be ahead.
+const UPDATES_PER_ALLOWANCE: u64 = 4;
 
 /// An ACK that waits.
 #[derive(Clone, Copy, Debug)]
@@ -331,16 +333,20 @@ impl Flow {
         self.make_ack(ctx, self.una);
     }
 
-    /// After sending: the edge has moved with what was sent; a sender that waits at it is told.
+    /// After sending: the edge has moved with what was sent. The sender is told before it has used
+    /// up what it was shown, since it waits for room for a burst.
     pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if !self.in_charge()
-            || !self.at_edge()
-            || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL
-        {
+        if !self.in_charge() || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL {
+            return;
+        }
+        let least =
+            (self.queue_allowance() / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
+        let room = self.feedback.edge.saturating_sub(self.nxt);
+        if room > self.queue_allowance() {
             return;
         }
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        if target < self.feedback.edge + 2 * u64::from(self.path.mss) {
+        if target < self.feedback.edge + least {
             return;
         }
         self.feedback.updated_at = ctx.now;
