@@ -15,6 +15,10 @@ const BURST_TIME: Nanos = 8 * MILLISECOND;
 const BURST_BYTES: u64 = 65_536;
 /// The least the sender may be ahead, segments.
 const QUEUE_SEGMENTS: u64 = 10;
+/// How far an edge is moved to the right at most so that it falls between two segments: ns at the
+/// pacing rate, and segments. A scale of 9 can express one edge in 64 segments of 1,448 bytes.
+const ALIGN_TIME: Nanos = 16 * MILLISECOND;
+const ALIGN_SEGMENTS: u64 = 64;
 
 impl Flow {
     /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
@@ -45,7 +49,7 @@ impl Flow {
     /// scale's unit, yet not beyond the receiver's own edge unless that was shown before.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
         let scale = self.setup.scale;
-        let target = target.max(self.feedback.edge);
+        let target = self.align(ack, target).max(self.feedback.edge);
         let mut units = target.saturating_sub(ack).div_ceil(1 << scale);
         if ack + (units << scale) > self.receiver_edge {
             let floor = self.receiver_edge.saturating_sub(ack) >> scale;
@@ -56,6 +60,34 @@ impl Flow {
         let units = units.min(u64::from(u16::MAX));
         self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
         units as u16
+    }
+
+    /// An edge near `target` that lies a whole number of segments beyond what the sender has sent,
+    /// and that the scale can express. Anything else makes Linux send a short segment to fill the
+    /// window, and then hold the tail of the transfer until that is acknowledged (Minshall's form
+    /// of Nagle's algorithm, `tcp_minshall_check`).
+    fn align(&self, ack: u64, target: u64) -> u64 {
+        let mss = u64::from(self.path.mss);
+        let base = self.nxt.max(ack);
+        let lowest = self.feedback.edge.max(base + 1);
+        if target <= base || !self.in_charge() {
+            return target;
+        }
+        let unit_mask = (1u64 << self.setup.scale) - 1;
+        let exact = |segments: u64| {
+            let edge = base + segments * mss;
+            let fits =
+                (edge - ack) & unit_mask == 0 && edge >= lowest && edge <= self.receiver_edge;
+            fits.then_some(edge)
+        };
+        let down = self.queue_allowance() / 4 / mss;
+        let up = bytes_over(self.pacing_rate().unwrap_or(0), ALIGN_TIME) / mss;
+        let whole = (target.max(lowest) - base) / mss;
+        let below = (whole.saturating_sub(down.min(ALIGN_SEGMENTS))..=whole)
+            .rev()
+            .find_map(exact);
+        let above = || (whole + 1..=whole + up.min(ALIGN_SEGMENTS)).find_map(exact);
+        below.or_else(above).unwrap_or(target)
     }
 
     /// The sender has used up the edge it was shown.
