@@ -7,7 +7,9 @@
 //! and the pacing margin of 1 %.
 //! Different: the window keeps its floor of 4 segments in recovery too; "in flight at the
 //! earliest departure time" is what is in flight, since the caller's pacer holds the rest back;
-//! the window that recovery restores is bound by the model at once, not at the next ACK.
+//! the window that recovery restores is bound by the model at once, not at the next ACK; packet
+//! conservation needs a flight that filled the path: one that the sender's supply kept small says
+//! nothing about what the network can take (in a box, the supply is another host's slow start).
 
 use crate::rounds::Rounds;
 use crate::scale::{mul_div, rate_over};
@@ -79,6 +81,8 @@ pub struct Bbr {
     cycle: usize,
     cycle_stamp: Nanos,
     packet_conservation: bool,
+    /// The newest rate sample was of a flight that the sender kept small.
+    app_limited: bool,
     idle_restart: bool,
     aggregation: Aggregation,
     policer: Policer,
@@ -180,6 +184,7 @@ impl CongestionControl for Bbr {
             cycle: 0,
             cycle_stamp: 0,
             packet_conservation: false,
+            app_limited: false,
             idle_restart: false,
             aggregation: Aggregation::default(),
             policer: Policer::default(),
@@ -197,6 +202,7 @@ impl CongestionControl for Bbr {
     fn on_ack(&mut self, event: &AckEvent, path: &Path) {
         self.start_clock(event.now);
         self.update_bandwidth(event, path);
+        self.app_limited = event.rate.map_or(self.app_limited, |rate| rate.app_limited);
         self.update_aggregation(event);
         self.update_cycle(event, path);
         self.check_full_bandwidth(event);
@@ -213,10 +219,12 @@ impl CongestionControl for Bbr {
         }
         self.save_cwnd();
         self.recovery = Recovery::Fast;
-        self.packet_conservation = true;
         self.rounds.restart(path.delivered);
-        let conserved = path.inflight.saturating_add(mss(path));
-        self.set_window(self.cwnd.min(conserved), path);
+        self.packet_conservation = !self.app_limited;
+        if self.packet_conservation {
+            let conserved = path.inflight.saturating_add(mss(path));
+            self.set_window(self.cwnd.min(conserved), path);
+        }
     }
 
     fn on_recovery_exit(&mut self, _now: Nanos, path: &Path) {
