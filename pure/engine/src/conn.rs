@@ -78,6 +78,8 @@ pub(crate) struct Conn {
     closed: bool,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<(Side, Syn)>,
+    /// Something other than a SYN has been said.
+    open: bool,
     syn_copy: Option<SynCopy>,
     pub last_seen: Nanos,
     /// When the wheel will call, if it will.
@@ -95,6 +97,7 @@ impl Conn {
             pass: None,
             closed: false,
             new_syn: None,
+            open: false,
             syn_copy: None,
             last_seen: now,
             armed_at: None,
@@ -111,6 +114,11 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
+        if segment.key != self.key_from(from) {
+            // The other end's name, from the wrong side: forged, or a loop in the network.
+            ctx.counters.pass(PassReason::OneWay);
+            return ctx.emit(pkt, from.other(), segment);
+        }
         self.last_seen = ctx.now;
         if let Some(copy) = self.syn_copy.take_if(|copy| copy.to == from) {
             // The SYN-ACK has been answered.
@@ -120,10 +128,13 @@ impl Conn {
             return self.on_syn(ctx, policy, from, segment, pkt);
         }
         if segment.flags.has(Flags::RST) {
-            self.let_go(ctx, PassReason::Closed);
-            self.closed = true;
+            if self.takes_reset(from, segment) {
+                self.let_go(ctx, PassReason::Closed);
+                self.closed = true;
+            }
             return ctx.emit(pkt, from.other(), segment);
         }
+        self.open = true;
         if segment.flags.has(Flags::FIN) {
             self.ends[from.index()].fin = true;
             self.closed = self.ends[0].fin && self.ends[1].fin;
@@ -154,7 +165,12 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
+        let acknowledged = self.flows[from.other().index()].as_ref();
+        if acknowledged.is_some_and(|flow| !flow.takes_from_receiver(segment)) {
+            return ctx.emit(pkt, from.other(), segment);
+        }
         let mut shown_window = segment.window;
+        let mut advanced = false;
         if let Some(flow) = self.flows[from.other().index()]
             .as_mut()
             .filter(|_| segment.flags.has(Flags::ACK))
@@ -173,7 +189,7 @@ impl Conn {
                     return;
                 }
                 Some(ack) => {
-                    flow.rewrite_ack(ctx, segment, pkt, ack);
+                    advanced = flow.rewrite_ack(ctx, segment, pkt, ack);
                     if flow.enforcing() {
                         shown_window = flow.shown_fields().1;
                     }
@@ -188,19 +204,27 @@ impl Conn {
             }
             None => ctx.emit(pkt, from.other(), segment),
         }
+        let waits = advanced
+            && self.flows[from.index()]
+                .as_ref()
+                .is_some_and(|f| f.queued());
         // Only now: what the box has to say of its own comes after the packet.
         if let Some(flow) = &mut self.flows[from.other().index()] {
+            if waits {
+                flow.repeat_ack(ctx);
+            }
             flow.pump(ctx);
         }
     }
 
     /// Where both directions are enforced, held packets repeat what the other flow has shown.
     fn tell_latest(&mut self) {
+        if self.flows.iter().any(Option::is_none) {
+            return;
+        }
         for side in [Side::Inside, Side::Outside] {
-            let shown = self.flows[side.other().index()]
-                .as_ref()
-                .filter(|f| f.enforcing())
-                .map(|f| f.shown_fields());
+            let other = self.flows[side.other().index()].as_mut();
+            let shown = other.filter(|f| f.enforcing()).map(|f| f.shown_fields());
             if let (Some((ack, window)), Some(flow)) = (shown, &mut self.flows[side.index()]) {
                 flow.latest = Latest {
                     ack,
@@ -236,7 +260,7 @@ impl Conn {
             };
             self.ends[side.index()].syn = Some(new);
         } else if known.is_some_and(|k| k.iss != syn.iss) {
-            if self.closed || self.ends[from.other().index()].syn.is_none() {
+            if self.closed {
                 self.let_go(ctx, PassReason::Closed);
                 *self = Conn {
                     armed_at: self.armed_at,
@@ -297,6 +321,14 @@ impl Conn {
         }
     }
 
+    /// A reset that its receiver would believe.
+    fn takes_reset(&self, from: Side, segment: &Segment) -> bool {
+        let sender = self.flows[from.index()].as_ref();
+        let receiver = self.flows[from.other().index()].as_ref();
+        sender.is_none_or(|flow| flow.takes_reset_from_sender(segment))
+            && receiver.is_none_or(|flow| flow.takes_reset_from_receiver(segment))
+    }
+
     fn syn(&self, side: Side) -> Syn {
         self.ends[side.index()]
             .syn
@@ -306,9 +338,11 @@ impl Conn {
     fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
         let (mine, peer) = (self.syn(sender), self.syn(sender.other()));
         let timestamps = mine.timestamps && peer.timestamps;
-        let scale = match (mine.scale, peer.scale) {
-            (Some(_), Some(peer)) => peer,
-            _ => 0,
+        let scale_agreed = mine.scale.is_some() && peer.scale.is_some();
+        let scale = if scale_agreed {
+            peer.scale.unwrap_or(0)
+        } else {
+            0
         };
         let inserted = verdict.mode == Mode::Enforce && verdict.insert_sack;
         Setup {
@@ -317,6 +351,12 @@ impl Conn {
             scale,
             receiver_sacks: peer.sack && (mine.sack || inserted),
             sender_sacks: mine.sack && peer.sack,
+            sender_scale: if scale_agreed {
+                mine.scale.unwrap_or(0)
+            } else {
+                0
+            },
+            sender_edge: peer.iss.wrapping_add(1 + u32::from(mine.window)),
             timestamps,
             ecn: classic_ecn(&mine, &peer),
             mss: u32::from(peer.mss) - if timestamps { TIMESTAMPS_LEN } else { 0 },
@@ -401,13 +441,15 @@ impl Conn {
             ctx.emit_partial(copy.pkt, copy.to, copy.partial_at);
         }
         let quiet_for = ctx.now - self.last_seen.min(ctx.now);
-        for flow in self.flows.iter_mut().flatten() {
-            flow.on_timer(ctx);
-            if quiet_for >= ctx.limits.shrink_after {
-                flow.shrink();
+        for side in [Side::Inside, Side::Outside] {
+            if let Some(flow) = &mut self.flows[side.index()] {
+                flow.on_timer(ctx);
+                if quiet_for >= ctx.limits.shrink_after {
+                    flow.shrink();
+                }
             }
+            self.tell_latest();
         }
-        self.tell_latest();
     }
 
     /// True once the connection may be forgotten.
@@ -423,7 +465,7 @@ impl Conn {
             .all(|f| f.quiet() || f.passing().is_some());
         if self.closed && quiet {
             limits.closed_linger
-        } else if self.ends.iter().all(|e| e.syn.is_some()) {
+        } else if self.open && self.ends.iter().all(|e| e.syn.is_some()) {
             limits.idle_timeout
         } else {
             limits.handshake_timeout

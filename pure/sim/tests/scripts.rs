@@ -1,7 +1,12 @@
-//! The script runner against the box that is not there, and against boxes with known faults.
+//! The script runner against the box that is not there, against boxes with known faults, and the
+//! scripts of the engine's rules (`scripts/*.wls`) against the engine.
 
+use std::path::Path;
+
+use windlass_engine::{AlgorithmId, Decide, Limits, Mode, Redundancy, Verdict};
 use windlass_sim::script;
-use windlass_sim::{Middlebox, Nanos, Side, Wire};
+use windlass_sim::{EngineBox, Middlebox, Nanos, Side, Wire};
+use windlass_wire::FlowKey;
 
 const HANDSHAKE: &str = "
 option isn server 4294967000
@@ -201,6 +206,72 @@ fn a_folder_of_scripts_is_run() {
     let failed = script::run_folder(&folder, |_| Holder::default());
     let said = failed.expect_err("this box holds packets");
     assert!(said.contains("handshake.wls, line "), "{said}");
+}
+
+/// One verdict for one direction or for both.
+struct Policy {
+    verdict: Verdict,
+    both: bool,
+}
+
+impl Decide for Policy {
+    fn decide(&self, _flow: &FlowKey, sender: Side) -> Option<Verdict> {
+        (self.both || sender == Side::Inside).then_some(self.verdict)
+    }
+}
+
+/// The engine under BBR, unless the script's lines `# box: ...` say otherwise.
+fn engine_for(file: &Path) -> EngineBox {
+    let text = std::fs::read_to_string(file).expect("it has just been listed");
+    let mut policy = Policy {
+        verdict: Verdict::enforce("bbr".parse().expect("an algorithm")),
+        both: false,
+    };
+    let mut limits = Limits::default();
+    for line in text.lines().filter_map(|l| l.strip_prefix("# box: ")) {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let verdict = &mut policy.verdict;
+        match words[..] {
+            ["observe"] => verdict.mode = Mode::Observe,
+            ["advise"] => verdict.mode = Mode::Advise,
+            ["both"] => policy.both = true,
+            ["early"] => verdict.redundancy = Redundancy::EARLY,
+            ["repairs"] => verdict.redundancy = Redundancy::REPAIRS,
+            ["headroom", "off"] => verdict.headroom = false,
+            ["insert_sack", "off"] => verdict.insert_sack = false,
+            ["algorithm", name] => verdict.algorithm = algorithm(name),
+            [limit, value] => set_limit(&mut limits, limit, value.parse().expect("a number")),
+            _ => panic!("{}: {line:?} is no box", file.display()),
+        }
+    }
+    EngineBox::new(Box::new(policy), limits, 1)
+}
+
+fn algorithm(name: &str) -> AlgorithmId {
+    name.parse().expect("an algorithm")
+}
+
+fn set_limit(limits: &mut Limits, name: &str, value: u64) {
+    match name {
+        "flows" => limits.flows = value as usize,
+        "held_bytes_per_flow" => limits.held_bytes_per_flow = value,
+        "held_bytes_total" => limits.held_bytes_total = value,
+        "held_packets_total" => limits.held_packets_total = value,
+        "segments_per_flow" => limits.segments_per_flow = value as usize,
+        _ => panic!("{name:?} is no limit"),
+    }
+}
+
+/// Each rule of the engine, packet by packet. `WINDLASS_SCRIPTS` names another folder.
+#[test]
+#[allow(clippy::disallowed_methods)]
+fn the_engine_keeps_its_rules() {
+    let folder = std::env::var("WINDLASS_SCRIPTS").unwrap_or("scripts".into());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
+    match script::run_folder(&folder, engine_for) {
+        Ok(files) => assert!(files > 0, "{} holds no scripts", folder.display()),
+        Err(failures) => panic!("\n{failures}"),
+    }
 }
 
 proptest::proptest! {

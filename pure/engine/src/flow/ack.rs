@@ -3,7 +3,7 @@
 use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
 use windlass_wire::{Flags, Segment, Template};
 
-use super::{Flow, Recovery};
+use super::{EcnEpisode, Flow, Recovery};
 use crate::context::Context;
 use crate::{PassReason, Pkt, Pool, seq};
 
@@ -44,6 +44,7 @@ impl Flow {
             return None;
         }
         ctx.counters.ack_packets += 1;
+        let same_window = self.feedback.window_said == segment.window;
         self.note_receiver(ctx.pool.head(pkt), segment, ack);
         let before = self.pipe();
         let mut score = Score::default();
@@ -57,6 +58,7 @@ impl Flow {
             && score.acked == 0
             && Self::is_pure_ack(segment)
             && self.inflight > 0
+            && same_window
         {
             self.score_duplicate(ctx, &mut score);
         }
@@ -140,7 +142,8 @@ impl Flow {
         self.dup_bytes = self.dup_bytes.saturating_sub(counted);
         self.sender_tries = 0;
         self.rto_backoff = 0;
-        if !self.setup.receiver_sacks && self.recovery.is_some_and(|r| ack < r.point) {
+        if !self.setup.receiver_sacks && self.recovery.is_some_and(|r| ack < r.point && !r.timeout)
+        {
             // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
             self.mark_lost(ctx, 0, score);
         }
@@ -304,6 +307,7 @@ impl Flow {
         }
         self.recovery = Some(Recovery {
             point: self.sent_nxt,
+            timeout: false,
             undo_left: 0,
             resent: 0,
         });
@@ -328,16 +332,25 @@ impl Flow {
     /// Classic ECN: the algorithm hears of it once per window; the receiver gets its CWR from the
     /// box, since the sender will not see the ECE (RFC 3168 §6.1.2).
     fn on_ece<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, before: u64) {
-        if self.ecn_point.is_some_and(|point| self.una >= point) {
-            self.ecn_point = None;
+        if let Some(over) = self.ecn.take_if(|episode| self.una > episode.point)
+            && over.told
+            && self.recovery.is_none()
+        {
             self.cc.on_recovery_exit(ctx.now, &self.path);
         }
         if !self.setup.ecn || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
             return;
         }
-        if self.ecn_point.is_none() && self.recovery.is_none() {
-            self.ecn_point = Some(self.sent_nxt);
-            self.cwr_due = self.in_charge();
+        if self.ecn.is_some() {
+            return;
+        }
+        let told = self.recovery.is_none();
+        self.ecn = Some(EcnEpisode {
+            point: self.sent_nxt,
+            told,
+        });
+        self.cwr_due = self.in_charge();
+        if told {
             let event = CongestionEvent {
                 now: ctx.now,
                 signal: Signal::Ecn,

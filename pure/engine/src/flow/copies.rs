@@ -124,10 +124,12 @@ impl Flow {
         piece.copied = true;
         piece.sent_at = ctx.now;
         let (start, len, partial_at) = (piece.start, piece.len(), piece.partial_at);
-        self.hold.order.push_back(Transmission {
-            start,
-            sent_at: ctx.now,
-        });
+        if self.setup.receiver_sacks {
+            self.hold.order.push_back(Transmission {
+                start,
+                sent_at: ctx.now,
+            });
+        }
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
         let rate = self.pacing_rate();

@@ -4,11 +4,16 @@ use windlass_wire::{Flags, Segment};
 
 use super::hold::Piece;
 use super::rate::Snapshot;
-use super::{Flow, Latest};
+use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
 use crate::{PassReason, Pkt, Pool, seq};
 
 impl Flow {
+    /// Data waits in the box for its first transmission.
+    pub(crate) fn queued(&self) -> bool {
+        self.nxt > self.sent_nxt
+    }
+
     /// A packet from the sender, with data or without. Takes the packet over.
     pub(crate) fn on_data<P: Pool>(
         &mut self,
@@ -27,6 +32,13 @@ impl Flow {
         };
         ctx.counters.data_packets += 1;
         let end = start + len;
+        if start == self.nxt && self.goes_beyond_shown_edge(end) {
+            self.release_all(ctx, PassReason::OneWay);
+            return ctx.emit(pkt, to, segment);
+        }
+        if self.far_beyond_edge(start) {
+            return ctx.emit(pkt, to, segment);
+        }
         if end <= self.nxt {
             self.on_old_data(ctx, segment, pkt, start, end);
         } else {
@@ -39,7 +51,11 @@ impl Flow {
 
     /// The acknowledgement that leaves in a packet of the sender, to be repeated by held ones.
     pub(crate) fn note_latest(&mut self, segment: &Segment, window: u16) {
-        if seq::later(self.latest.ack, segment.ack) && self.latest.window != 0 {
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        self.note_sender_window(segment);
+        if seq::later(self.latest.ack, segment.ack) {
             return;
         }
         let stamps = segment.options.timestamps.unwrap_or_default();
@@ -188,12 +204,14 @@ impl Flow {
 
     /// From here on no packet leaves with an older TSval.
     pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
-        if self
-            .tsval_floor
-            .is_none_or(|floor| seq::later(tsval, floor))
-        {
-            self.tsval_floor = Some(tsval);
-        }
+        let val = match self.tsval_floor.filter(|floor| self.una < floor.until) {
+            Some(floor) if seq::later(floor.val, tsval) => floor.val,
+            _ => tsval,
+        };
+        self.tsval_floor = Some(TsvalFloor {
+            val,
+            until: self.nxt,
+        });
     }
 
     /// The sender's own retransmission leaves: it counts like ours.

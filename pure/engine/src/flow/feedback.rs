@@ -5,7 +5,7 @@
 //! in a round): ACKs are thinned in time while a hole is open or the RTT is raised, and a gap is
 //! made in them every quarter of an RTT.
 
-use windlass_cc::{MILLISECOND, Nanos};
+use windlass_cc::{MILLISECOND, Nanos, SECOND};
 use windlass_wire::{AckFields, Editor, Flags, SackBlocks, Segment, Timestamps};
 
 use super::Flow;
@@ -20,6 +20,8 @@ const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
 const THINNED_PER_RTT: Nanos = 5;
 /// A window update of the box's own at most this often, ns.
 const UPDATE_INTERVAL: Nanos = MILLISECOND;
+/// After so long a silence a TSval that looks older is a clock that has gone half round, ns.
+const TSVAL_MEMORY: Nanos = 60 * SECOND;
 /// Such updates each time the sender uses up what it may be ahead.
 const UPDATES_PER_ALLOWANCE: u64 = 4;
 
@@ -41,6 +43,8 @@ pub(crate) struct Feedback {
     pub edge: u64,
     /// Highest TSval shown: it may not decrease, or the sender drops the ACK (PAWS).
     tsval: Option<u32>,
+    /// The window field the receiver said last.
+    pub window_said: u16,
     /// The receiver's latest TSecr.
     tsecr: u32,
     /// The receiver's next sequence number.
@@ -67,6 +71,7 @@ impl Feedback {
             ack: 1,
             edge,
             tsval: None,
+            window_said: 0,
             tsecr: 0,
             receiver_next,
             pending: None,
@@ -87,6 +92,7 @@ impl Feedback {
     }
 
     pub(crate) fn note_receiver(&mut self, segment: &Segment) {
+        self.window_said = segment.window;
         let next = segment.seq.wrapping_add(segment.seq_len());
         if seq::later(next, self.receiver_next) {
             self.receiver_next = next;
@@ -101,21 +107,23 @@ impl Feedback {
 
 impl Flow {
     /// A packet from the receiver that is more than an ACK: it goes on at once, with its
-    /// acknowledgement rewritten.
+    /// acknowledgement rewritten. True if that is news to the sender.
     pub(crate) fn rewrite_ack<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
         segment: &Segment,
         pkt: Pkt,
         ack: u64,
-    ) {
+    ) -> bool {
         if !self.enforcing() {
-            return;
+            return false;
         }
+        let advanced = ack > self.feedback.ack;
         if self.feedback.pending.is_some_and(|p| p.ack <= ack) {
             self.drop_pending(ctx);
         }
         self.write_ack(ctx, segment, pkt, ack);
+        advanced
     }
 
     /// A pure ACK from the receiver: shown, kept for a while, or swallowed. Takes the packet over.
@@ -134,6 +142,15 @@ impl Flow {
         if ack < self.feedback.ack || (self.in_charge() && ack == self.feedback.ack && outstanding)
         {
             return self.show_duplicate(ctx, segment, pkt, ack);
+        }
+        if self
+            .feedback
+            .pending
+            .is_some_and(|waiting| waiting.ack > ack)
+        {
+            // Overtaken by the one that waits.
+            ctx.counters.acks_absorbed += 1;
+            return ctx.pool.free(pkt);
         }
         let wait_until = if self.in_charge() && outstanding {
             self.hold_ack_until()
@@ -168,6 +185,13 @@ impl Flow {
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         let gain = target.saturating_sub(self.feedback.edge);
         let useful = gain >= 2 * u64::from(self.path.mss) || (gain > 0 && self.at_edge());
+        // The third ACK of the handshake, and a question whether the sender is alive (RFC 9293
+        // §3.8.4), advance nothing and mean something all the same.
+        let first = self.feedback.shown_at == 0;
+        let keepalive = seq::later(self.feedback.receiver_next, segment.seq);
+        if ack == self.feedback.ack && (first || keepalive) {
+            return self.release_ack(ctx, segment, pkt, ack);
+        }
         if ack == self.feedback.ack && useful && self.feedback.pending.is_none() {
             return self.release_ack(ctx, segment, pkt, ack);
         }
@@ -278,9 +302,9 @@ impl Flow {
             }
         }
         if let Some(stamps) = segment.options.timestamps {
-            let val = self
-                .feedback
-                .tsval
+            let fresh = ctx.now.saturating_sub(self.feedback.shown_at) < TSVAL_MEMORY;
+            let shown = self.feedback.tsval.filter(|_| fresh);
+            let val = shown
                 .filter(|shown| seq::later(*shown, stamps.val))
                 .unwrap_or(stamps.val);
             editor.set_timestamps(Timestamps {
@@ -309,6 +333,20 @@ impl Flow {
         {
             self.feedback.gap_until = now + TRAIN_GAP;
             self.feedback.next_gap_at = now + self.path.srtt.max(self.path.min_rtt) / 4;
+        }
+    }
+
+    /// The sender was idle: the time since its last round began is no RTT.
+    pub(super) fn restart_rounds(&mut self) {
+        self.feedback.round_began = 0;
+        self.feedback.round_end = 0;
+    }
+
+    /// Repeats the acknowledgement that was written into a packet of the receiver which waits in
+    /// the box for its turn.
+    pub(crate) fn repeat_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.enforcing() {
+            self.make_ack(ctx, self.feedback.ack);
         }
     }
 
@@ -406,12 +444,15 @@ impl Flow {
     }
 
     /// The last acknowledgement shown, as header fields (for packets of the other direction).
-    pub(crate) fn shown_fields(&self) -> (u32, u16) {
-        let window = (self.feedback.edge.saturating_sub(self.feedback.ack) >> self.setup.scale)
+    pub(crate) fn shown_fields(&mut self) -> (u32, u16) {
+        let (ack, scale) = (self.feedback.ack, self.setup.scale);
+        let units = self
+            .feedback
+            .edge
+            .saturating_sub(ack)
+            .div_ceil(1 << scale)
             .min(u64::from(u16::MAX));
-        (
-            seq::number(self.setup.iss, self.feedback.ack),
-            window as u16,
-        )
+        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
+        (seq::number(self.setup.iss, ack), units as u16)
     }
 }

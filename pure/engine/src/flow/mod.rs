@@ -4,6 +4,7 @@
 //! leaves, `edge` and `feedback` what the sender is shown, `repair` loss and timers, `handback` the
 //! end of repair. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
+mod acceptable;
 mod ack;
 mod copies;
 mod data;
@@ -44,6 +45,10 @@ pub(crate) struct Setup {
     pub sender: Side,
     /// Its initial sequence number.
     pub iss: u32,
+    /// Window scale of the sender's own window, for data the other way.
+    pub sender_scale: u8,
+    /// First edge the sender granted to the receiver, as a sequence number.
+    pub sender_edge: u32,
     /// Window scale of the receiver's window, 0 if scaling was not agreed on.
     pub scale: u8,
     /// The receiver sends SACK blocks (to the box at least).
@@ -69,6 +74,8 @@ pub(crate) struct Setup {
 pub(crate) struct Recovery {
     /// It ends when everything below has been acknowledged.
     pub point: u64,
+    /// It was opened by a time-out: everything is sent once more.
+    pub timeout: bool,
     /// Segments retransmitted in it that have not been reported as duplicates.
     pub undo_left: u32,
     /// Segments retransmitted in it.
@@ -83,6 +90,22 @@ pub(crate) struct Latest {
     pub window: u16,
     pub tsecr: u32,
     pub tsval: u32,
+}
+
+/// The least TSval of held packets below an offset. Later ones are newer by themselves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TsvalFloor {
+    val: u32,
+    until: u64,
+}
+
+/// An open reaction to ECN marks (RFC 3168 §6.1.2).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EcnEpisode {
+    /// It ends when more than this has been acknowledged.
+    point: u64,
+    /// The algorithm was told, and is to be told of the end.
+    told: bool,
 }
 
 /// The largest amount in flight and whether the window bound, by round (Linux
@@ -161,8 +184,7 @@ pub(crate) struct Flow {
     dup_acks: u32,
     dup_bytes: u64,
     recovery: Option<Recovery>,
-    /// ECN reactions are over when everything below has been acknowledged.
-    ecn_point: Option<u64>,
+    ecn: Option<EcnEpisode>,
     cwr_due: bool,
     rto_at: Option<Nanos>,
     rto_backoff: u32,
@@ -172,9 +194,11 @@ pub(crate) struct Flow {
     /// Edge of the receiver's own window.
     receiver_edge: u64,
     pub latest: Latest,
-    /// A held packet must not carry a TSval older than this: the sender's own retransmission with
-    /// it has been passed on (PAWS).
-    tsval_floor: Option<u32>,
+    /// Right edge of the sender's own window.
+    sender_edge: u32,
+    /// A packet held before `until` was received must not carry an older TSval than this: the
+    /// receiver has seen it in place of an earlier one (PAWS).
+    tsval_floor: Option<TsvalFloor>,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     handed_back_until: Option<u64>,
@@ -212,7 +236,7 @@ impl Flow {
             dup_acks: 0,
             dup_bytes: 0,
             recovery: None,
-            ecn_point: None,
+            ecn: None,
             cwr_due: false,
             rto_at: None,
             rto_backoff: 0,
@@ -220,7 +244,11 @@ impl Flow {
             rack_at: None,
             last_sent_at: 0,
             receiver_edge: setup.first_edge,
-            latest: Latest::default(),
+            latest: Latest {
+                ack: setup.peer_iss.wrapping_add(1),
+                ..Latest::default()
+            },
+            sender_edge: setup.sender_edge,
             tsval_floor: None,
             sender_tries: 0,
             handed_back_until: None,
@@ -304,18 +332,22 @@ impl Flow {
 
     /// When this flow wants to be called next.
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
-        let waiting = matches!(self.limited_by, LimitedBy::Pacing).then_some(self.pacer.next);
-        [
+        if self.pass.is_some() {
+            return None;
+        }
+        let waiting = match self.limited_by {
+            LimitedBy::Pacing => Some(self.pacer.next),
+            LimitedBy::Sender => self.copies.poll_at(),
+            LimitedBy::Cwnd | LimitedBy::Receiver => None,
+        };
+        let timers = [
             self.rto_at,
             self.probe_at,
             self.rack_at,
             self.feedback.poll_at(),
             waiting,
-            self.copies.poll_at(),
-        ]
-        .into_iter()
-        .flatten()
-        .min()
+        ];
+        timers.into_iter().flatten().min()
     }
 
     /// Time has passed.

@@ -73,7 +73,7 @@ impl Flow {
 
     /// The same when an ACK delivered something.
     pub(crate) fn arm_timers_on_ack(&mut self, now: Nanos) {
-        let outstanding = self.inflight + self.lost_bytes > 0;
+        let outstanding = self.sent_nxt > self.una;
         self.rto_at = outstanding.then(|| now + self.rto());
         self.arm_probe(now);
     }
@@ -119,6 +119,7 @@ impl Flow {
         if self.recovery.is_none() {
             self.recovery = Some(Recovery {
                 point: self.sent_nxt,
+                timeout: false,
                 undo_left: 0,
                 resent: 0,
             });
@@ -189,10 +190,23 @@ impl Flow {
         }
     }
 
+    /// The receiver has let go of what it had SACKed (RFC 2018 §8): it counts as in flight again.
+    fn forget_sacked(&mut self) {
+        for index in 0..self.hold.len() {
+            let piece = self.hold.get_mut(index);
+            if piece.sacked {
+                piece.sacked = false;
+                self.inflight += piece.len();
+            }
+        }
+        self.sacked_bytes = 0;
+        self.sacked.clear();
+    }
+
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.rto_at = None;
-        if self.inflight + self.lost_bytes == 0 || !self.enforcing() {
+        if self.sent_nxt == self.una || !self.enforcing() {
             return;
         }
         self.rto_backoff += 1;
@@ -204,6 +218,9 @@ impl Flow {
         self.tally.timeouts += 1;
         self.rack.tlp_end = None;
         self.dup_bytes = 0;
+        if self.hold.front().is_some_and(|front| front.sacked) {
+            self.forget_sacked();
+        }
         let mut score = Score::default();
         for index in 0..self.hold.len() {
             if !self.hold.get(index).sent {
@@ -217,6 +234,7 @@ impl Flow {
         self.path.lost = self.sampler.lost;
         self.recovery = Some(Recovery {
             point: self.sent_nxt,
+            timeout: true,
             undo_left: 0,
             resent: 0,
         });

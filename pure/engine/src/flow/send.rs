@@ -113,10 +113,12 @@ impl Flow {
         piece.lost = false;
         piece.transmissions = piece.transmissions.saturating_add(1);
         let (start, end) = (piece.start, piece.end);
-        self.hold.order.push_back(super::hold::Transmission {
-            start,
-            sent_at: ctx.now,
-        });
+        if self.setup.receiver_sacks {
+            self.hold.order.push_back(super::hold::Transmission {
+                start,
+                sent_at: ctx.now,
+            });
+        }
         if !again {
             self.hold.advance_unsent();
             self.sent_nxt = self.sent_nxt.max(end);
@@ -172,7 +174,11 @@ impl Flow {
         let piece = self.hold.get(index);
         let cwr = self.cwr_due && !again;
         let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
-        if !stale && !cwr && self.tsval_floor.is_none() {
+        let floor = self
+            .tsval_floor
+            .filter(|floor| piece.start < floor.until)
+            .map(|f| f.val);
+        if !stale && !cwr && floor.is_none() {
             return;
         }
         let Some(pkt) = piece.pkt else { return };
@@ -187,7 +193,7 @@ impl Flow {
             editor.blank_sack();
         }
         if let Some(stamps) = segment.options.timestamps {
-            let floor = self.tsval_floor.filter(|f| seq::later(*f, stamps.val));
+            let floor = floor.filter(|f| seq::later(*f, stamps.val));
             let ecr = if stale { self.latest.tsecr } else { stamps.ecr };
             editor.set_timestamps(Timestamps {
                 val: floor.unwrap_or(stamps.val),
@@ -245,6 +251,7 @@ impl Flow {
         let idle = ctx.now - self.last_sent_at;
         // What the sender did not send while there was room says nothing about the path.
         self.sampler.mark_app_limited(self.inflight);
+        self.restart_rounds();
         if idle > self.rto() {
             self.cc.on_idle_restart(ctx.now, idle, &self.path);
         }

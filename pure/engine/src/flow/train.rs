@@ -56,6 +56,7 @@ impl Train {
         let pause = (path.srtt / BREAK_RTT_PARTS).min(BREAK_AT_MOST);
         let broken = self.last.is_none_or(|last| {
             end <= last.end
+                || sent_at < last.sent_at
                 || sent_at.saturating_sub(last.sent_at) > pause
                 || now - last.acked_at > pause
         });
@@ -69,7 +70,7 @@ impl Train {
             return;
         }
         let ack_span = (now - first.acked_at).max(1);
-        let send_span = sent_at - first.sent_at;
+        let send_span = sent_at.saturating_sub(first.sent_at);
         if send_span * 5 < ack_span * 4 {
             let rate = rate_over(bytes, ack_span);
             self.found = Some(self.found.map_or(rate, |found| found.max(rate)));

@@ -1,0 +1,9 @@
+//! The engine against what no packet script can say: its timers, its memory, frames of other kinds,
+//! and arbitrary sequences of packets.
+
+mod check;
+mod effort;
+mod ends;
+mod frames;
+mod inside;
+mod replay;
