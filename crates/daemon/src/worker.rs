@@ -71,10 +71,9 @@ impl<D: Driver> Worker<D> {
         let mut count = 0;
         for side in [Side::Inside, Side::Outside] {
             count += self.driver.receive(side, BATCH_PACKETS, &mut self.rx)?;
-            for pkt in self.rx.drain(..) {
-                self.engine
-                    .on_packet(now, side, pkt, &mut self.driver, &mut self.tx);
-            }
+            self.engine
+                .on_packets(now, side, &self.rx, &mut self.driver, &mut self.tx);
+            self.rx.clear();
         }
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
         self.driver.transmit(&mut self.tx)?;

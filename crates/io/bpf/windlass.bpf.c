@@ -258,8 +258,12 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		return pass(PASSED_LOCAL);
 	if (bpf_xdp_get_buff_len(ctx) > setting(MAX_FRAME))
 		return pass(PASSED_TOO_LONG);
-	if (is_excluded(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest)))
-		return pass(PASSED_EXCLUDED);
+	if (is_excluded(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest))) {
+		if (!tcp->syn)
+			return pass(PASSED_EXCLUDED);
+		/* A new connection under an old name. */
+		bpf_map_delete_elem(&excluded, &flow);
+	}
 
 	verdict = bpf_redirect_map(&xsks, first_socket + ctx->rx_queue_index, XDP_PASS);
 	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);

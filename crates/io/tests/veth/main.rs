@@ -126,6 +126,25 @@ fn ungoverned_ports_bypass_and_excluded_flows_go_by_the_bridge() {
     assert_eq!(counters.taken, taken, "both directions pass");
     assert!(counters.passed_excluded > 700, "{counters:?}");
 
+    // A SYN is taken whatever its name: the connection is another.
+    let again = FlowKey {
+        src_port: 54321,
+        ..key
+    };
+    box_.order(move |_, drivers| drivers[0].exclude(&again).expect("exclude"));
+    std::thread::sleep(Duration::from_millis(50));
+    let url = format!("http://{B}:5000/");
+    lab.exec(
+        "a",
+        &["curl", "-s", "-m", "1", "--local-port", "54321", &url],
+    );
+    let renewed = box_.counters().taken;
+    assert!(
+        renewed > taken,
+        "the SYN of a connection with an excluded name"
+    );
+    let taken = renewed;
+
     box_.order(|session, _| session.set_bypass(true).expect("bypass"));
     lab.transfer(5000, MIB);
     assert!(box_.counters().passed_bypass > 700);
