@@ -482,11 +482,22 @@ impl Conn {
         if let Some(copy) = &self.syn_copy {
             at = at.min(copy.at);
         }
+        self.flows_poll_at().map_or(at, |flows| at.min(flows))
+    }
+
+    /// When its flows want to be called. Enough after a packet, as long as a call is planned that
+    /// will look at the rest, and the connection has not come nearer to its end.
+    pub(crate) fn flows_poll_at(&self) -> Option<Nanos> {
         self.flows
             .iter()
             .flatten()
             .filter_map(|f| f.poll_at())
-            .fold(at, Nanos::min)
+            .min()
+    }
+
+    /// It has begun, and not ended: how long it is remembered does not change.
+    pub(crate) fn steady(&self) -> bool {
+        self.open && !self.closed && self.syn_copy.is_none()
     }
 
     /// Sends what waits, holds nothing more, passes everything from here on.

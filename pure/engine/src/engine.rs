@@ -297,7 +297,14 @@ impl Engine {
     /// The wheel calls at the earliest time that is wanted. A call that has become too early is
     /// left as it is: it finds nothing to do and sets the next.
     fn arm(wheel: &mut Wheel, conn: &mut Conn, index: u32, now: Nanos, limits: &Limits) {
-        let at = conn.poll_at(now, limits);
+        let at = if conn.armed_at.is_some() && conn.steady() {
+            let Some(at) = conn.flows_poll_at() else {
+                return;
+            };
+            at
+        } else {
+            conn.poll_at(now, limits)
+        };
         if conn.armed_at.is_none_or(|armed| at < armed) {
             conn.armed_at = Some(at);
             wheel.set(index, at);

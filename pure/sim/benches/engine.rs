@@ -118,7 +118,7 @@ impl Bench {
                 .sack_permitted()
                 .timestamps(Timestamps { val: 1, ecr: 0 })
                 .nop()
-                .window_scale(9)
+                .window_scale(7)
                 .into()
         };
         let frames = [

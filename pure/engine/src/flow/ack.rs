@@ -295,6 +295,7 @@ impl Flow {
             self.cc.on_ack(&event, &self.path);
         }
         self.leave_recovery(now);
+        self.update_pacing();
         self.consider_take_over(ctx);
         if score.delivered > 0 || score.acked > 0 {
             self.arm_timers_on_ack(now);

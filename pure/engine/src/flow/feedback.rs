@@ -307,10 +307,12 @@ impl Flow {
             let val = shown
                 .filter(|shown| seq::later(*shown, stamps.val))
                 .unwrap_or(stamps.val);
-            editor.set_timestamps(Timestamps {
-                val,
-                ecr: stamps.ecr,
-            });
+            if val != stamps.val {
+                editor.set_timestamps(Timestamps {
+                    val,
+                    ecr: stamps.ecr,
+                });
+            }
             self.feedback.tsval = Some(val);
         }
         self.note_shown(ctx.now, ack);
@@ -377,12 +379,11 @@ impl Flow {
         if !self.in_charge() || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL {
             return;
         }
-        let least =
-            (self.queue_allowance() / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
-        let room = self.feedback.edge.saturating_sub(self.nxt);
-        if room > self.queue_allowance() {
+        let allowance = self.queue_allowance();
+        if self.feedback.edge > self.nxt + allowance {
             return;
         }
+        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         if target < self.feedback.edge + least {
             return;

@@ -78,7 +78,7 @@ impl Flow {
             phase: control.phase,
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,
-            pacing_rate: self.pacing_rate(),
+            pacing_rate: self.pacing_rate,
             delivery_rate: self.path.max_bw,
             edge: self.feedback.edge.saturating_sub(self.una),
             inflight: self.inflight,

@@ -166,6 +166,8 @@ pub(crate) struct Flow {
     sampler: RateSampler,
     rack: Rack,
     pacer: Pacer,
+    /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
+    pacing_rate: Option<u64>,
     train: Train,
     copies: Copies,
     feedback: Feedback,
@@ -223,6 +225,7 @@ impl Flow {
             sampler: RateSampler::default(),
             rack: Rack::default(),
             pacer: Pacer::default(),
+            pacing_rate: None,
             train: Train::default(),
             copies: Copies::default(),
             feedback: Feedback::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),

@@ -141,6 +141,7 @@ impl Flow {
             ..Default::default()
         };
         self.cc.on_ack(&event, &self.path);
+        self.update_pacing();
     }
 
     /// RFC 8985 §7.3: new data if there is any that may go, else the last segment once more.
@@ -239,5 +240,6 @@ impl Flow {
             resent: 0,
         });
         self.cc.on_rto(ctx.now, &self.path);
+        self.update_pacing();
     }
 }

@@ -126,7 +126,7 @@ impl Flow {
         }
         self.path.inflight = self.inflight;
         self.last_sent_at = ctx.now;
-        let rate = self.pacing_rate();
+        let rate = self.pacing_rate;
         self.pacer.on_sent(ctx.now, len, rate);
         let event = SendEvent {
             now: ctx.now,
@@ -139,11 +139,15 @@ impl Flow {
         self.arm_timers_on_send(ctx.now);
     }
 
-    /// Bytes per second at which packets leave: the algorithm's, or for one that asks for none the
+    /// Sets the bytes per second at which packets leave, after an event that may change them: the algorithm's, or for one that asks for none the
     /// ratios of Linux (`tcp_pacing_ss_ratio` 200 %, `tcp_pacing_ca_ratio` 120 %). Until the
     /// bottleneck is known, early flights go out in bursts of an eighth of an RTT: spreading them
     /// would look like queueing delay to a sender that runs HyStart.
-    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+    pub(crate) fn update_pacing(&mut self) {
+        self.pacing_rate = self.wanted_pacing_rate();
+    }
+
+    fn wanted_pacing_rate(&self) -> Option<u64> {
         let control = self.cc.control();
         let by_window = |percent: u64| {
             let rtt = self.path.srtt.max(1);
@@ -254,6 +258,7 @@ impl Flow {
         self.restart_rounds();
         if idle > self.rto() {
             self.cc.on_idle_restart(ctx.now, idle, &self.path);
+            self.update_pacing();
         }
     }
 }
