@@ -275,7 +275,7 @@ impl Flow {
         self.path.delivered = self.sampler.delivered;
         self.path.lost = self.sampler.lost;
         self.path.inflight = self.pipe();
-        self.enter_recovery(ctx, &score, before);
+        self.enter_recovery(now, score.lost, before);
         self.on_ece(ctx, segment, before);
         if score.delivered + score.lost > 0 || score.rtt.is_some() {
             let event = AckEvent {
@@ -302,8 +302,9 @@ impl Flow {
         }
     }
 
-    fn enter_recovery<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &Score, before: u64) {
-        if score.lost == 0 || self.recovery.is_some() {
+    /// Opens a recovery episode for newly noticed loss, unless one is open.
+    pub(crate) fn enter_recovery(&mut self, now: Nanos, lost: u64, before: u64) {
+        if lost == 0 || self.recovery.is_some() {
             return;
         }
         self.recovery = Some(Recovery {
@@ -313,10 +314,10 @@ impl Flow {
             resent: 0,
         });
         let event = CongestionEvent {
-            now: ctx.now,
+            now,
             signal: Signal::Loss,
             inflight_before: before,
-            lost: score.lost,
+            lost,
         };
         self.cc.on_congestion(&event, &self.path);
     }

@@ -6,7 +6,7 @@
 //! made in them every quarter of an RTT.
 
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
-use windlass_wire::{AckFields, Editor, Flags, SackBlocks, Segment, Timestamps};
+use windlass_wire::{Editor, Flags, Segment, Timestamps};
 
 use super::Flow;
 use crate::context::Context;
@@ -18,12 +18,8 @@ const TRAIN_GAP: Nanos = 2_300_000;
 const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
 /// ACKs shown per RTT while they are thinned: fewer than the nine samples HyStart wants.
 const THINNED_PER_RTT: Nanos = 5;
-/// A window update of the box's own at most this often, ns.
-const UPDATE_INTERVAL: Nanos = MILLISECOND;
 /// After so long a silence a TSval that looks older is a clock that has gone half round, ns.
 const TSVAL_MEMORY: Nanos = 60 * SECOND;
-/// Such updates each time the sender uses up what it may be ahead.
-const UPDATES_PER_ALLOWANCE: u64 = 4;
 
 /// An ACK that waits.
 #[derive(Clone, Copy, Debug)]
@@ -42,18 +38,18 @@ pub(crate) struct Feedback {
     /// Right edge shown.
     pub edge: u64,
     /// Highest TSval shown: it may not decrease, or the sender drops the ACK (PAWS).
-    tsval: Option<u32>,
+    pub tsval: Option<u32>,
     /// The window field the receiver said last.
     pub window_said: u16,
     /// The receiver's latest TSecr.
-    tsecr: u32,
+    pub tsecr: u32,
     /// The receiver's next sequence number.
-    receiver_next: u32,
+    pub receiver_next: u32,
     pending: Option<Pending>,
     shown_at: Nanos,
     gap_until: Nanos,
     next_gap_at: Nanos,
-    updated_at: Nanos,
+    pub updated_at: Nanos,
     /// The sender's own round: it ends when this is shown as acknowledged.
     round_end: u64,
     round_began: Nanos,
@@ -247,7 +243,7 @@ impl Flow {
         }
     }
 
-    fn drop_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+    pub(super) fn drop_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if let Some(pending) = self.feedback.pending.take() {
             ctx.counters.acks_thinned += 1;
             ctx.pool.free(pending.pkt);
@@ -318,7 +314,7 @@ impl Flow {
         self.note_shown(ctx.now, ack);
     }
 
-    fn note_shown(&mut self, now: Nanos, ack: u64) {
+    pub(super) fn note_shown(&mut self, now: Nanos, ack: u64) {
         self.feedback.ack = self.feedback.ack.max(ack);
         self.feedback.shown_at = now;
         if ack >= self.feedback.round_end {
@@ -342,118 +338,5 @@ impl Flow {
     pub(super) fn restart_rounds(&mut self) {
         self.feedback.round_began = 0;
         self.feedback.round_end = 0;
-    }
-
-    /// Repeats the acknowledgement that was written into a packet of the receiver which waits in
-    /// the box for its turn.
-    pub(crate) fn repeat_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.enforcing() {
-            self.make_ack(ctx, self.feedback.ack);
-        }
-    }
-
-    /// The absorbed probe, once `ack` covers it: a DSACK block tells a sender that does SACK that
-    /// its probe repaired nothing.
-    fn dsack_due(&self, ack: u64) -> Option<(u64, u64)> {
-        self.feedback
-            .absorbed
-            .filter(|(_, end)| *end <= ack && self.setup.sender_sacks)
-    }
-
-    /// The sender sent what the receiver has: it needs the ACK it has not seen, and the news that
-    /// nothing was lost.
-    pub(crate) fn answer_known_data<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        start: u64,
-        end: u64,
-    ) {
-        self.feedback.absorbed = Some((start, end));
-        self.drop_pending(ctx);
-        self.make_ack(ctx, self.una);
-    }
-
-    /// After sending: the edge has moved with what was sent. The sender is told before it has used
-    /// up what it was shown, since it waits for room for a burst.
-    pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if !self.in_charge() || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL {
-            return;
-        }
-        let allowance = self.queue_allowance();
-        if self.feedback.edge > self.nxt + allowance {
-            return;
-        }
-        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
-        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        if target < self.feedback.edge + least {
-            return;
-        }
-        self.feedback.updated_at = ctx.now;
-        self.make_ack(ctx, self.feedback.ack);
-    }
-
-    /// An ACK of the box's own making: a number the receiver has sent, nothing newer than has been
-    /// shown in its timestamp. False if there is no memory for it.
-    fn make_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64) -> bool {
-        let Some(template) = self.template else {
-            return false;
-        };
-        let timestamps = match (self.setup.timestamps, self.feedback.tsval) {
-            (false, _) => None,
-            (true, Some(val)) => Some(Timestamps {
-                val,
-                ecr: self.feedback.tsecr,
-            }),
-            (true, None) => return false,
-        };
-        let mut fields = AckFields {
-            seq: self.feedback.receiver_next,
-            ack: seq::number(self.setup.iss, ack),
-            flags: Flags::ACK,
-            window: 0,
-            timestamps,
-            sack: SackBlocks::default(),
-        };
-        let dsack = self.dsack_due(ack);
-        if let Some((left, right)) = dsack {
-            fields.sack.count = 1;
-            fields.sack.blocks[0] = (
-                seq::number(self.setup.iss, left),
-                seq::number(self.setup.iss, right),
-            );
-        }
-        let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
-            return false;
-        };
-        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        fields.window = self.show_edge(ack, target);
-        if template
-            .write_ack(ctx.pool.head_mut(pkt), &fields)
-            .is_none()
-        {
-            ctx.pool.free(pkt);
-            return false;
-        }
-        if dsack.is_some() {
-            self.feedback.absorbed = None;
-            ctx.counters.dsacks_told += 1;
-        }
-        self.note_shown(ctx.now, ack);
-        ctx.counters.acks_made += 1;
-        ctx.emit_partial(pkt, self.setup.sender, 0);
-        true
-    }
-
-    /// The last acknowledgement shown, as header fields (for packets of the other direction).
-    pub(crate) fn shown_fields(&mut self) -> (u32, u16) {
-        let (ack, scale) = (self.feedback.ack, self.setup.scale);
-        let units = self
-            .feedback
-            .edge
-            .saturating_sub(ack)
-            .div_ceil(1 << scale)
-            .min(u64::from(u16::MAX));
-        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
-        (seq::number(self.setup.iss, ack), units as u16)
     }
 }

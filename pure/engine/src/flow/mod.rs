@@ -1,7 +1,8 @@
 //! One flow: one direction of data of a connection, from its sender to its receiver.
 //!
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
-//! leaves, `edge` and `feedback` what the sender is shown, `repair` loss and timers, `handback` the
+//! leaves, `edge`, `feedback` and `own_acks` what the
+//! sender is shown, `repair` loss and timers, `handback` the
 //! end of repair. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
@@ -13,6 +14,7 @@ mod feedback;
 mod handback;
 mod hold;
 mod info;
+mod own_acks;
 mod pace;
 mod rack;
 mod ranges;

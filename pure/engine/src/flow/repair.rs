@@ -116,21 +116,7 @@ impl Flow {
         }
         self.path.inflight = self.inflight;
         self.path.lost = self.sampler.lost;
-        if self.recovery.is_none() {
-            self.recovery = Some(Recovery {
-                point: self.sent_nxt,
-                timeout: false,
-                undo_left: 0,
-                resent: 0,
-            });
-            let event = CongestionEvent {
-                now: ctx.now,
-                signal: Signal::Loss,
-                inflight_before: before,
-                lost: score.lost,
-            };
-            self.cc.on_congestion(&event, &self.path);
-        }
+        self.enter_recovery(ctx.now, score.lost, before);
         let event = AckEvent {
             now: ctx.now,
             lost: score.lost,

@@ -1,0 +1,260 @@
+//! The handshake: what the SYNs settle, and which directions policy wants governed.
+
+use windlass_wire::{Flags, Segment, insert_option};
+
+use super::{Conn, SynCopy};
+use crate::context::{Context, partial_at};
+use crate::decide::{Decide, Verdict};
+use crate::flow::{Flow, Setup};
+use crate::{Mode, PassReason, Pkt, Pool, Side};
+
+/// RFC 9293 §3.7.1: the segment size of a peer that names none.
+const DEFAULT_MSS: u16 = 536;
+/// Bytes of the timestamps option with its padding (RFC 7323 appendix A).
+const TIMESTAMPS_LEN: u32 = 12;
+/// RFC 7323 §2.3.
+const MAX_WINDOW_SCALE: u8 = 14;
+/// The SACK-permitted option (RFC 2018 §2).
+const SACK_PERMITTED: [u8; 2] = [4, 2];
+
+/// What a SYN said.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Syn {
+    iss: u32,
+    window: u16,
+    mss: u16,
+    scale: Option<u8>,
+    sack: bool,
+    timestamps: bool,
+    mptcp: bool,
+    flags: Flags,
+    payload: bool,
+}
+
+impl Syn {
+    fn read(segment: &Segment) -> Syn {
+        let options = &segment.options;
+        Syn {
+            iss: segment.seq,
+            window: segment.window,
+            mss: options.mss.unwrap_or(DEFAULT_MSS).max(64),
+            scale: options.window_scale.map(|s| s.min(MAX_WINDOW_SCALE)),
+            sack: options.sack_permitted,
+            timestamps: options.timestamps.is_some(),
+            mptcp: options.mptcp,
+            flags: segment.flags,
+            payload: segment.payload_len > 0,
+        }
+    }
+}
+
+impl Conn {
+    pub(super) fn on_syn<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        policy: &dyn Decide,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        let syn = Syn::read(segment);
+        let known = self.ends[from.index()].syn;
+        // With Fast Open the answer may acknowledge data as well.
+        let answers = |to: &Syn| {
+            segment.flags.has(Flags::ACK) && (to.payload || segment.ack == to.iss.wrapping_add(1))
+        };
+        if let Some((side, new)) = self
+            .new_syn
+            .filter(|(side, new)| *side == from.other() && answers(new))
+        {
+            self.let_go(ctx, PassReason::Closed);
+            *self = Conn {
+                armed_at: self.armed_at,
+                ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
+            };
+            self.ends[side.index()].syn = Some(new);
+        } else if known.is_some_and(|k| k.iss != syn.iss) {
+            if self.closed {
+                self.let_go(ctx, PassReason::Closed);
+                *self = Conn {
+                    armed_at: self.armed_at,
+                    ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
+                };
+            } else {
+                self.new_syn = Some((from, syn));
+                return ctx.emit(pkt, from.other(), segment);
+            }
+        }
+        if segment.options.md5 || segment.options.ao {
+            self.pass = Some(if segment.options.ao {
+                PassReason::Ao
+            } else {
+                PassReason::Md5
+            });
+        }
+        self.ends[from.index()].syn = Some(syn);
+        if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
+            self.establish(ctx, policy);
+        }
+        let inserted = self.insert_sack(ctx, from, segment, pkt);
+        self.plan_syn_copy(ctx, from, &inserted, pkt);
+        if let Some(reason) = self.pass {
+            ctx.counters.pass(reason);
+        }
+        ctx.emit(pkt, from.other(), &inserted);
+    }
+
+    /// Both SYNs have been seen: policy decides on each direction.
+    fn establish<P: Pool>(&mut self, ctx: &mut Context<'_, P>, policy: &dyn Decide) {
+        let (Some(inside), Some(outside)) = (self.ends[0].syn, self.ends[1].syn) else {
+            return;
+        };
+        if inside.mptcp && outside.mptcp {
+            self.pass = Some(PassReason::Mptcp);
+        } else if accurate_ecn(&inside, &outside) {
+            self.pass = Some(PassReason::AccEcn);
+        }
+        if self.pass.is_some() {
+            return;
+        }
+        for side in [Side::Inside, Side::Outside] {
+            let key = self.key_from(side);
+            let Some(verdict) = policy.decide(&key, side) else {
+                continue;
+            };
+            if self.syn(side).payload {
+                ctx.counters.pass(PassReason::FastOpenData);
+                continue;
+            }
+            let setup = self.setup(side, &verdict);
+            self.flows[side.index()] = Some(Box::new(Flow::new(setup, verdict)));
+            ctx.counters.flows_governed += 1;
+        }
+        if self.flows[0].is_none() && self.flows[1].is_none() {
+            self.pass = Some(PassReason::Policy);
+        }
+    }
+
+    fn syn(&self, side: Side) -> Syn {
+        self.ends[side.index()]
+            .syn
+            .expect("both SYNs are known when flows are made")
+    }
+
+    fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
+        let (mine, peer) = (self.syn(sender), self.syn(sender.other()));
+        let timestamps = mine.timestamps && peer.timestamps;
+        let scale_agreed = mine.scale.is_some() && peer.scale.is_some();
+        let scale = if scale_agreed {
+            peer.scale.unwrap_or(0)
+        } else {
+            0
+        };
+        let inserted = verdict.mode == Mode::Enforce && verdict.insert_sack;
+        Setup {
+            sender,
+            iss: mine.iss,
+            scale,
+            receiver_sacks: peer.sack && (mine.sack || inserted),
+            sender_sacks: mine.sack && peer.sack,
+            sender_scale: if scale_agreed {
+                mine.scale.unwrap_or(0)
+            } else {
+                0
+            },
+            sender_edge: peer.iss.wrapping_add(1 + u32::from(mine.window)),
+            timestamps,
+            ecn: classic_ecn(&mine, &peer),
+            mss: u32::from(peer.mss) - if timestamps { TIMESTAMPS_LEN } else { 0 },
+            // RFC 7323 §2.2: the window of a SYN is not scaled.
+            first_edge: 1 + u64::from(peer.window),
+            peer_iss: peer.iss,
+            seed: self.seed,
+        }
+    }
+
+    /// Offers SACK to the receiver on behalf of a sender that does not do it: between receiver and
+    /// box it works all the same.
+    fn insert_sack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) -> Segment {
+        let Some(flow) = &mut self.flows[from.index()] else {
+            return *segment;
+        };
+        if !flow.setup.receiver_sacks
+            || segment.options.sack_permitted
+            || !segment.flags.has(Flags::ACK)
+        {
+            return *segment;
+        }
+        let len = ctx.pool.len(pkt);
+        let grown = ctx.pool.resize(pkt, len + 4);
+        let new_len = grown
+            .then(|| {
+                insert_option(
+                    ctx.pool.head_mut(pkt),
+                    len as usize,
+                    segment,
+                    &SACK_PERMITTED,
+                )
+            })
+            .flatten();
+        let Some(new_len) = new_len else {
+            ctx.pool.resize(pkt, len);
+            flow.setup.receiver_sacks = false;
+            return *segment;
+        };
+        ctx.pool.resize(pkt, new_len as u32);
+        ctx.counters.sack_inserted += 1;
+        windlass_wire::parse(ctx.pool.head(pkt), new_len as u32).unwrap_or(*segment)
+    }
+
+    fn plan_syn_copy<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        let Some(flow) = &self.flows[from.index()] else {
+            return;
+        };
+        let redundancy = flow.verdict.redundancy;
+        if redundancy.syn_ack
+            && segment.flags.has(Flags::ACK)
+            && flow.enforcing()
+            && self.syn_copy.is_none()
+        {
+            let pkt = ctx.pool.share(pkt);
+            self.syn_copy = Some(SynCopy {
+                pkt,
+                to: from.other(),
+                at: ctx.now + redundancy.delay,
+                partial_at: partial_at(segment),
+            });
+        }
+    }
+}
+
+/// RFC 3168 §6.1.1, in either order of opening.
+fn classic_ecn(a: &Syn, b: &Syn) -> bool {
+    let asks =
+        |s: &Syn| s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR) && !s.flags.has(Flags::ACK);
+    let agrees =
+        |s: &Syn| s.flags.has(Flags::ACK) && s.flags.has(Flags::ECE) && !s.flags.has(Flags::CWR);
+    (asks(a) && agrees(b)) || (asks(b) && agrees(a))
+}
+
+/// RFC 9768 §3.1.1: asked for with AE, CWR and ECE; any answer but classic ECN or none accepts it.
+fn accurate_ecn(a: &Syn, b: &Syn) -> bool {
+    let asks = |s: &Syn| {
+        s.flags.has(Flags::AE.with(Flags::CWR).with(Flags::ECE)) && !s.flags.has(Flags::ACK)
+    };
+    let accepts =
+        |s: &Syn| s.flags.has(Flags::ACK) && (s.flags.has(Flags::AE) || s.flags.has(Flags::CWR));
+    (asks(a) && accepts(b)) || (asks(b) && accepts(a))
+}

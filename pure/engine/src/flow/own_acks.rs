@@ -1,0 +1,129 @@
+//! What the box says to the sender in its own words: window updates, repeated ACKs, DSACKs. The ACK
+//! number is always one that the receiver has sent.
+
+use windlass_cc::{MILLISECOND, Nanos};
+use windlass_wire::{AckFields, Flags, SackBlocks, Timestamps};
+
+use super::Flow;
+use crate::context::Context;
+use crate::{Pool, seq};
+
+/// A window update of the box's own at most this often, ns.
+const UPDATE_INTERVAL: Nanos = MILLISECOND;
+/// Such updates each time the sender uses up what it may be ahead.
+const UPDATES_PER_ALLOWANCE: u64 = 4;
+
+impl Flow {
+    /// Repeats the acknowledgement that was written into a packet of the receiver which waits in
+    /// the box for its turn.
+    pub(crate) fn repeat_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.enforcing() {
+            self.make_ack(ctx, self.feedback.ack);
+        }
+    }
+
+    /// The absorbed probe, once `ack` covers it: a DSACK block tells a sender that does SACK that
+    /// its probe repaired nothing.
+    pub(super) fn dsack_due(&self, ack: u64) -> Option<(u64, u64)> {
+        self.feedback
+            .absorbed
+            .filter(|(_, end)| *end <= ack && self.setup.sender_sacks)
+    }
+
+    /// The sender sent what the receiver has: it needs the ACK it has not seen, and the news that
+    /// nothing was lost.
+    pub(crate) fn answer_known_data<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        start: u64,
+        end: u64,
+    ) {
+        self.feedback.absorbed = Some((start, end));
+        self.drop_pending(ctx);
+        self.make_ack(ctx, self.una);
+    }
+
+    /// After sending: the edge has moved with what was sent. The sender is told before it has used
+    /// up what it was shown, since it waits for room for a burst.
+    pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if !self.in_charge() || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL {
+            return;
+        }
+        let allowance = self.queue_allowance();
+        if self.feedback.edge > self.nxt + allowance {
+            return;
+        }
+        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
+        if target < self.feedback.edge + least {
+            return;
+        }
+        self.feedback.updated_at = ctx.now;
+        self.make_ack(ctx, self.feedback.ack);
+    }
+
+    /// An ACK of the box's own making: a number the receiver has sent, nothing newer than has been
+    /// shown in its timestamp. False if there is no memory for it.
+    pub(super) fn make_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64) -> bool {
+        let Some(template) = self.template else {
+            return false;
+        };
+        let timestamps = match (self.setup.timestamps, self.feedback.tsval) {
+            (false, _) => None,
+            (true, Some(val)) => Some(Timestamps {
+                val,
+                ecr: self.feedback.tsecr,
+            }),
+            (true, None) => return false,
+        };
+        let mut fields = AckFields {
+            seq: self.feedback.receiver_next,
+            ack: seq::number(self.setup.iss, ack),
+            flags: Flags::ACK,
+            window: 0,
+            timestamps,
+            sack: SackBlocks::default(),
+        };
+        let dsack = self.dsack_due(ack);
+        if let Some((left, right)) = dsack {
+            fields.sack.count = 1;
+            fields.sack.blocks[0] = (
+                seq::number(self.setup.iss, left),
+                seq::number(self.setup.iss, right),
+            );
+        }
+        let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
+            return false;
+        };
+        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
+        fields.window = self.show_edge(ack, target);
+        if template
+            .write_ack(ctx.pool.head_mut(pkt), &fields)
+            .is_none()
+        {
+            ctx.pool.free(pkt);
+            return false;
+        }
+        if dsack.is_some() {
+            self.feedback.absorbed = None;
+            ctx.counters.dsacks_told += 1;
+        }
+        self.note_shown(ctx.now, ack);
+        ctx.counters.acks_made += 1;
+        ctx.emit_partial(pkt, self.setup.sender, 0);
+        true
+    }
+
+    /// The last acknowledgement shown, as header fields (for packets of the other direction).
+    pub(crate) fn shown_fields(&mut self) -> (u32, u16) {
+        let (ack, scale) = (self.feedback.ack, self.setup.scale);
+        let units = self
+            .feedback
+            .edge
+            .saturating_sub(ack)
+            .div_ceil(1 << scale)
+            .min(u64::from(u16::MAX));
+        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
+        (seq::number(self.setup.iss, ack), units as u16)
+    }
+}
