@@ -15,7 +15,7 @@ const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 pub enum AskError {
     /// Nobody listens.
     #[error(
-        "no windlass answers at {} ({source}): is `windlass run` running, and with this --control?",
+        "no windlass answers at {}: is `windlass run` running, and with this --control?",
         path.display()
     )]
     NotRunning {
