@@ -14,7 +14,7 @@ help:
 
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
-         nginx-light iproute2 ethtool iputils-ping procps valgrind
+         nginx-light iproute2 ethtool iputils-ping iperf3 procps
 
 setup:
 	@missing=$$(for p in $(DEBIAN); do \
@@ -41,8 +41,22 @@ lint: setup
 test: lint
 	$(CARGO) test --workspace --locked
 
+# The long runs: 10,000 adverse networks; 1 GB each way through the box, killed in mid-transfer.
 soak: build
-	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse -- --nocapture
+	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
+	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
+	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture
 
 bench: build
-	$(CARGO) bench --locked -p windlass-wire -p windlass-cc -p windlass-engine
+	$(CARGO) bench --locked -p windlass-wire -p windlass-cc
+	$(CARGO) bench --locked -p windlass-sim --bench engine
+	$(CARGO) build --release --locked -p windlass-io --examples
+	$(CARGO) bench --locked -p windlass-lab --bench forwarding
+
+fuzz: setup
+	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --version 0.13.2 --locked
+	cd fuzz && for target in wire_parse engine_packets; do \
+	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=300 || exit 1; done
+
+clean:
+	$(CARGO) clean

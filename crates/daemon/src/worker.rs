@@ -67,14 +67,17 @@ impl<D: Driver> Worker<D> {
     /// A batch from each side, the servers' first: an ACK never overtakes the data that it
     /// follows. Returns how many packets there were.
     fn turn(&mut self) -> io::Result<usize> {
-        let now = monotonic_ns();
         let mut count = 0;
         for side in [Side::Inside, Side::Outside] {
             count += self.driver.receive(side, BATCH_PACKETS, &mut self.rx)?;
+            // After receiving: an earlier time would make RTTs too short when the worker has been
+            // kept off its core in between.
+            let now = monotonic_ns();
             self.engine
                 .on_packets(now, side, &self.rx, &mut self.driver, &mut self.tx);
             self.rx.clear();
         }
+        let now = monotonic_ns();
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
         self.driver.transmit(&mut self.tx)?;
         let driver = &mut self.driver;

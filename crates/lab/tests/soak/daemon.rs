@@ -1,0 +1,122 @@
+//! `windlass run` on the box: started, asked, ended by a signal.
+
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+use windlass_lab::topology::{INSIDE, OUTSIDE};
+
+use crate::lab::Lab;
+
+const READY: &str = "windlass: ready: ";
+const START_TIMEOUT: Duration = Duration::from_secs(20);
+const STOP_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Dropping it kills it.
+pub struct Daemon {
+    program: PathBuf,
+    child: Child,
+    control: PathBuf,
+    output: PathBuf,
+}
+
+impl Daemon {
+    /// Starts it with this configuration file and waits until it governs.
+    pub fn start(lab: &Lab, config: &str) -> Daemon {
+        let file = |name: &str| lab.folder.path().join(name);
+        let (control, output) = (file("control.sock"), file("windlass.log"));
+        std::fs::write(file("windlass.toml"), format!("version = 1\n{config}")).expect("written");
+        let log = File::create(&output).expect("a log");
+        let program = program();
+        let mut command = lab.topology.middle.command(&program);
+        command.args(["run", "--inside", INSIDE, "--outside", OUTSIDE]);
+        command.args(["--algorithm", "bbr", "--mode", "enforce", "--config"]);
+        command
+            .arg(file("windlass.toml"))
+            .arg("--control")
+            .arg(&control);
+        command
+            .stdin(Stdio::null())
+            .stdout(log.try_clone().expect("a log"))
+            .stderr(log);
+        let child = command.spawn().expect("cannot run ip");
+        let mut daemon = Daemon {
+            program,
+            child,
+            control,
+            output,
+        };
+        daemon.wait_until_ready();
+        daemon
+    }
+
+    fn wait_until_ready(&mut self) {
+        let deadline = Instant::now() + START_TIMEOUT;
+        while !self.said().lines().any(|l| l.starts_with(READY)) {
+            let ended = self.child.try_wait().expect("a child");
+            assert_eq!(ended, None, "windlass ended: {}", self.said());
+            assert!(Instant::now() < deadline, "not ready: {}", self.said());
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn said(&self) -> String {
+        std::fs::read_to_string(&self.output).unwrap_or_default()
+    }
+
+    /// What the program answers to these arguments.
+    pub fn ask(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(&self.program);
+        command.args(arguments).arg("--control").arg(&self.control);
+        windlass_lab::command::run(&mut command).expect("an answer")
+    }
+
+    /// `windlass counters -j`.
+    pub fn counters(&self) -> Value {
+        serde_json::from_str(&self.ask(&["counters", "-j"])).expect("JSON")
+    }
+
+    /// Sends the signal and waits for the end: in order, unless it is `SIGKILL`.
+    pub fn end(&mut self, signal: Signal) {
+        let running = self.child.try_wait().expect("a child").is_none();
+        assert!(running, "windlass ended on its own: {}", self.said());
+        kill(Pid::from_raw(self.child.id() as i32), signal).expect("a process");
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        loop {
+            if let Some(status) = self.child.try_wait().expect("a child") {
+                let killed = signal == Signal::SIGKILL;
+                assert!(killed || status.success(), "{status}: {}", self.said());
+                return;
+            }
+            assert!(Instant::now() < deadline, "windlass does not end");
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// `WINDLASS_BIN`, or the program beside the folder of this test.
+fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os("WINDLASS_BIN") {
+        return named.into();
+    }
+    let test = std::env::current_exe().expect("a path");
+    let built = test.ancestors().nth(2).expect("a folder").join("windlass");
+    assert!(
+        built.is_file(),
+        "no {}: cargo build -p windlass-cli, or name another with WINDLASS_BIN",
+        built.display()
+    );
+    built
+}

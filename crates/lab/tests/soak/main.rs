@@ -1,0 +1,154 @@
+//! Transfers in both directions at once, over IPv4 and IPv6, with loss both ways, through the whole
+//! box: to their end, and past the end of the box.
+//!
+//! Each scenario has, for either family, one connection that carries both directions at the same
+//! time, one that only the inside sends on, and one that only the outside sends on. SHA-256 must
+//! agree at both ends of every stream.
+//!
+//! Loss inwards is before the box, so only the outside's own host can repair it: those streams are
+//! slow whether governed or not. Needs root. `WINDLASS_BIN` names the program (otherwise the one of the same build, as
+//! `cargo test --workspace` leaves it), `WINDLASS_SOAK_BYTES` the bytes of each stream.
+
+mod daemon;
+mod lab;
+mod link;
+mod stream;
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::Signal;
+use windlass_lab::command::check_host;
+
+use daemon::Daemon;
+use lab::Lab;
+use link::Link;
+use stream::{Side, Stream};
+
+/// Bytes of each stream when nobody says otherwise.
+const DEFAULT_BYTES: u64 = 10_000_000;
+/// Connections of a scenario: three for either family.
+const CONNECTIONS: u64 = 6;
+const INSIDE_ONLY: &str = "";
+const BOTH: &str = "[[rule]]\nsender = \"both\"\n";
+/// Longest wait for the middle of the transfers.
+const MIDDLE_TIMEOUT: Duration = Duration::from_secs(600);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
+
+#[test]
+fn inside_governed_outside_left_alone() {
+    soak(INSIDE_ONLY, None);
+}
+
+#[test]
+fn both_directions_governed() {
+    soak(BOTH, None);
+}
+
+#[test]
+fn inside_governed_and_killed() {
+    soak(INSIDE_ONLY, Some(Signal::SIGKILL));
+}
+
+#[test]
+fn inside_governed_and_terminated() {
+    soak(INSIDE_ONLY, Some(Signal::SIGTERM));
+}
+
+#[test]
+fn both_directions_governed_and_killed() {
+    soak(BOTH, Some(Signal::SIGKILL));
+}
+
+#[test]
+fn both_directions_governed_and_terminated() {
+    soak(BOTH, Some(Signal::SIGTERM));
+}
+
+/// One scenario: the streams, the box with the rules of `config`, and the signal it gets when they
+/// are half done.
+fn soak(config: &str, signal: Option<Signal>) {
+    if let Err(reason) = check_host() {
+        println!("skipped: {reason}");
+        return;
+    }
+    let bytes = stream_bytes();
+    let lab = Lab::create().expect("three namespaces");
+    let link = Link::start(&lab.topology.middle).expect("a link");
+    let mut daemon = Daemon::start(&lab, config);
+    let governed = |s: &Stream| s.sender == Side::Inside || config == BOTH;
+
+    let streams = stream::start_all(&lab, bytes).expect("connections");
+    if let Some(signal) = signal {
+        wait_for_the_middle(&streams, bytes, governed);
+        check(&daemon, config);
+        daemon.end(signal);
+    }
+    let mut failures = Vec::new();
+    for stream in streams {
+        let (name, is_governed) = (stream.name.clone(), governed(&stream));
+        match stream.finish() {
+            Ok(took) => println!(
+                "{name}: {:.2} s, {:.0} Mbit/s{}",
+                took.as_secs_f64(),
+                bytes as f64 * 8e-6 / took.as_secs_f64(),
+                if is_governed { ", governed" } else { "" }
+            ),
+            Err(error) => failures.push(format!("{name}: {error:#}")),
+        }
+    }
+    if signal.is_none() {
+        if !failures.is_empty() {
+            println!("{}", daemon.ask(&["flow", "show", "-j"]));
+        }
+        check(&daemon, config);
+        daemon.end(Signal::SIGTERM);
+    }
+    let stats = link.stop().expect("an undisturbed link");
+    println!("link, outwards then inwards: {stats:?}");
+    assert!(failures.is_empty(), "{failures:#?}");
+    for direction in stats {
+        assert!(direction.lost > direction.offered / 200, "{direction:?}");
+    }
+}
+
+fn stream_bytes() -> u64 {
+    match std::env::var("WINDLASS_SOAK_BYTES") {
+        Ok(text) => text.parse().expect("WINDLASS_SOAK_BYTES is not a number"),
+        Err(_) => DEFAULT_BYTES,
+    }
+}
+
+/// Until a governed stream is half done.
+fn wait_for_the_middle(streams: &[Stream], bytes: u64, governed: impl Fn(&Stream) -> bool) {
+    let deadline = Instant::now() + MIDDLE_TIMEOUT;
+    let half_done = |s: &Stream| governed(s) && s.received() >= bytes / 2;
+    while !streams.iter().any(half_done) {
+        assert!(Instant::now() < deadline, "the streams stand still");
+        std::thread::sleep(POLL_INTERVAL);
+    }
+    let over = streams.iter().filter(|s| s.received() == bytes).count();
+    assert_eq!(over, 0, "streams were over too soon");
+}
+
+/// The daemon governs what it should, holds what it governs, and lets nothing by.
+fn check(daemon: &Daemon, config: &str) {
+    let counters = daemon.counters();
+    println!("counters: {counters}");
+    let engine = |name: &str| counters["engine"][name].as_u64().expect("a counter");
+    let directions = if config == BOTH { 2 } else { 1 };
+    assert_eq!(engine("connections"), CONNECTIONS);
+    assert_eq!(engine("flows_governed"), CONNECTIONS * directions);
+    assert!(engine("repaired") > 0);
+    for name in [
+        "unheld",
+        "passed_no_syn",
+        "passed_malformed",
+        "passed_one_way",
+        "passed_unseen_data",
+        "passed_flow_limit",
+        "passed_segment_limit",
+        "passed_bad_checksum",
+    ] {
+        assert_eq!(engine(name), 0, "{name}");
+    }
+}
