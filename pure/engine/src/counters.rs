@@ -39,11 +39,13 @@ pub enum PassReason {
     Closed,
     /// A bad TCP checksum.
     BadChecksum,
+    /// A SYN was retransmitted with other options: it is open which one was answered.
+    AmbiguousSyn,
 }
 
 impl PassReason {
     /// All of them.
-    pub const ALL: [PassReason; 18] = [
+    pub const ALL: [PassReason; 19] = [
         PassReason::NotIp,
         PassReason::NotTcp,
         PassReason::Fragment,
@@ -62,6 +64,7 @@ impl PassReason {
         PassReason::Bypass,
         PassReason::Closed,
         PassReason::BadChecksum,
+        PassReason::AmbiguousSyn,
     ];
 
     /// Its name in output.
@@ -85,6 +88,7 @@ impl PassReason {
             PassReason::Bypass => "bypass",
             PassReason::Closed => "closed",
             PassReason::BadChecksum => "bad_checksum",
+            PassReason::AmbiguousSyn => "ambiguous_syn",
         }
     }
 }

@@ -32,6 +32,11 @@ pub(super) struct Syn {
 }
 
 impl Syn {
+    /// The options that both ends must agree on are the same.
+    fn offers_the_same(&self, other: &Syn) -> bool {
+        (self.scale, self.sack, self.timestamps) == (other.scale, other.sack, other.timestamps)
+    }
+
     fn read(segment: &Segment) -> Syn {
         let options = &segment.options;
         Syn {
@@ -91,6 +96,9 @@ impl Conn {
             } else {
                 PassReason::Md5
             });
+        }
+        if known.is_some_and(|known| known.iss == syn.iss && !known.offers_the_same(&syn)) {
+            self.let_go(ctx, PassReason::AmbiguousSyn);
         }
         self.ends[from.index()].syn = Some(syn);
         if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
