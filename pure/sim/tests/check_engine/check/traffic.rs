@@ -5,6 +5,9 @@ use windlass_wire::{Ecn, Flags, FrameSpec, OptionWriter, Timestamps};
 
 use super::{Input, SCALE, TIMER_CALLS, World, isn, key};
 
+/// What a client may have outstanding: less than the window of the server's SYN-ACK.
+const FIRST_WINDOW_BYTES: u32 = 60_000;
+
 impl World {
     fn spec(&self, flow: usize, from: Side, flags: Flags, seq: u32, ack: u32) -> FrameSpec {
         let stamp = (self.now / 1_000_000) as u32;
@@ -57,6 +60,11 @@ impl World {
         let len = [1448, 100, 1, 4344, 536, 0, 1448, 1448][usize::from(how & 7)];
         for _ in 0..=how >> 5 {
             let ends = self.ends[flow];
+            // A client that ignores the server's window sends what passes unread.
+            let unanswered = ends.next[from.index()] - ends.acked[from.other().index()];
+            if from == Side::Outside && unanswered > FIRST_WINDOW_BYTES {
+                return;
+            }
             let fin = Flags::ACK.with(Flags::FIN);
             let flags = if len == 0 { fin } else { Flags::ACK };
             let mut spec = self.spec(
