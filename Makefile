@@ -9,7 +9,7 @@ help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about 5 min)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
-	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (about an hour)'
+	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
 # What Debian must have installed; skipped where it all is.
@@ -45,7 +45,7 @@ test: lint
 soak: build
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
-	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture
+	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
 
 bench: build
 	$(CARGO) bench --locked -p windlass-wire -p windlass-cc

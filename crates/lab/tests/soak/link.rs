@@ -4,7 +4,7 @@ use std::io::{PipeReader, PipeWriter};
 use std::os::fd::AsFd;
 use std::thread::JoinHandle;
 
-use anyhow::{Result, anyhow, ensure};
+use anyhow::{Result, anyhow};
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use windlass_io::monotonic_ns;
@@ -98,7 +98,11 @@ fn forward(mut ends: [Interface; 2], stopped: &PipeReader) -> Result<[LinkStats;
         }
         if polled[0].any() == Some(true) {
             mishaps += ends.iter_mut().map(Interface::take_dropped).sum::<u64>();
-            ensure!(mishaps == 0, "{mishaps} frames lost beside the link model");
+            if mishaps > 0 {
+                // A busy machine loses frames before they reach the model. That is loss like any
+                // other to the hosts: the transfers have to be intact all the same.
+                println!("the link was not served in time: {mishaps} frames lost beside its model");
+            }
             return Ok(links.map(|l| l.stats()));
         }
     }
