@@ -56,7 +56,8 @@ bench: build
 fuzz: setup
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --version 0.13.2 --locked
 	cd fuzz && for target in wire_parse engine_packets; do \
-	    $(CARGO) +nightly fuzz run $$target -- -max_total_time=300 || exit 1; done
+	    mkdir -p found/$$target; \
+	    $(CARGO) +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=300 || exit 1; done
 
 clean:
 	$(CARGO) clean
