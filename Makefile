@@ -6,7 +6,7 @@ export CARGO_TERM_COLOR ?= auto
 .PHONY: help demo test setup build lint check soak bench fuzz clean
 
 help:
-	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about 5 min)'
+	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'

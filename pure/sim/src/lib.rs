@@ -8,6 +8,7 @@ mod engine_box;
 mod invariant;
 pub mod link;
 mod link_config;
+mod names;
 mod node;
 mod pool;
 mod ranges;

@@ -1,13 +1,12 @@
 //! Server, links, box and client in virtual time.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use windlass_cc::{Nanos, SECOND};
 use windlass_engine::Side;
-use windlass_wire::{Addr, Ecn, Editor, FlowKey, parse};
+use windlass_wire::{Ecn, Editor, FlowKey, parse};
 
 use crate::invariant::Monitor;
 use crate::link::{Link, LinkConfig, LinkStats};
+use crate::names::{SERVER_PORT, server_key};
 use crate::node::Middlebox;
 use crate::scenario::{ConnectionOutcome, Outcome, Scenario};
 use crate::tcp::{Close, Content, Endpoint, Outgoing, Role};
@@ -16,7 +15,6 @@ use crate::tcp::{Close, Content, Endpoint, Outgoing, Role};
 const LINGER: Nanos = 5 * SECOND;
 /// Steps without progress of time after which something is calling for itself for ever.
 const MAX_STEPS_AT_ONE_TIME: u32 = 100_000;
-const SERVER_PORT: u16 = 443;
 const FIRST_CLIENT_PORT: u16 = 40_000;
 
 struct Pair {
@@ -316,22 +314,7 @@ fn marked(mut frame: Vec<u8>, ce: bool) -> Vec<u8> {
 }
 
 fn pair(scenario: &Scenario, index: usize) -> Pair {
-    let (server, client): (Addr, Addr) = if scenario.v6 {
-        let net = |host| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host).into();
-        (net(1), net(2))
-    } else {
-        (
-            Ipv4Addr::new(192, 0, 2, 1).into(),
-            Ipv4Addr::new(198, 51, 100, 2).into(),
-        )
-    };
-    let key = FlowKey {
-        src: server,
-        dst: client,
-        src_port: SERVER_PORT,
-        dst_port: FIRST_CLIENT_PORT + index as u16,
-        ..FlowKey::default()
-    };
+    let key = server_key(scenario.v6, FIRST_CLIENT_PORT + index as u16);
     let stream = scenario.seed ^ (index as u64) << 32;
     let content = [Content::new(stream), Content::new(!stream)];
     let plan = &scenario.connections[index];

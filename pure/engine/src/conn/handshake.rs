@@ -90,12 +90,8 @@ impl Conn {
                 return ctx.emit(pkt, from.other(), segment);
             }
         }
-        if segment.options.md5 || segment.options.ao {
-            self.pass = Some(if segment.options.ao {
-                PassReason::Ao
-            } else {
-                PassReason::Md5
-            });
+        if let Some(reason) = signature(segment) {
+            self.pass = Some(reason);
         }
         if known.is_some_and(|known| known.iss == syn.iss && !known.offers_the_same(&syn)) {
             self.let_go(ctx, PassReason::AmbiguousSyn);
@@ -246,6 +242,12 @@ impl Conn {
             });
         }
     }
+}
+
+/// A segment that is signed must not be changed: by AO (RFC 5925) or by MD5 (RFC 2385).
+pub(super) fn signature(segment: &Segment) -> Option<PassReason> {
+    let ao = segment.options.ao.then_some(PassReason::Ao);
+    ao.or(segment.options.md5.then_some(PassReason::Md5))
 }
 
 /// RFC 3168 §6.1.1, in either order of opening.

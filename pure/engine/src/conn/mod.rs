@@ -10,7 +10,7 @@ use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side};
 
-use handshake::Syn;
+use handshake::{Syn, signature};
 
 /// One end of the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,15 +107,8 @@ impl Conn {
             ctx.counters.pass(self.pass.unwrap_or(PassReason::OneWay));
             return ctx.emit(pkt, from.other(), segment);
         }
-        if segment.options.md5 || segment.options.ao {
-            self.let_go(
-                ctx,
-                if segment.options.ao {
-                    PassReason::Ao
-                } else {
-                    PassReason::Md5
-                },
-            );
+        if let Some(reason) = signature(segment) {
+            self.let_go(ctx, reason);
         }
         self.on_established(ctx, from, segment, pkt);
         self.tell_latest();

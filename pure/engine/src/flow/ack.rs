@@ -38,8 +38,7 @@ impl Flow {
         }
         let ack = seq::offset(self.setup.iss, segment.ack, self.una).filter(|a| *a >= 1)?;
         if ack > self.nxt {
-            // A zero-window probe or a keepalive may be one byte ahead of what was seen; anything
-            // else means that data took another way.
+            // Data that was never seen here has arrived: it took another way.
             self.release_all(ctx, PassReason::UnseenData);
             return None;
         }

@@ -3,7 +3,6 @@
 use windlass_wire::{Flags, Segment};
 
 use super::hold::Piece;
-use super::rate::Snapshot;
 use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
 use crate::{PassReason, Pkt, Pool, seq};
@@ -83,22 +82,10 @@ impl Flow {
             self.on_restart(ctx);
         }
         self.nxt = end;
-        let mut piece = Piece {
-            start,
-            end,
-            pkt: None,
-            arrived_at: ctx.now,
-            sent_at: 0,
-            snapshot: Snapshot::default(),
-            ack: segment.ack,
-            window: self.latest.window,
-            partial_at: partial_at(segment),
-            transmissions: 0,
-            sent: false,
-            sacked: false,
-            lost: false,
-            copied: false,
-        };
+        let mut piece = Piece::arrived(start, end, ctx.now);
+        piece.ack = segment.ack;
+        piece.window = self.latest.window;
+        piece.partial_at = partial_at(segment);
         if !self.enforcing() {
             return self.forward_unheld(ctx, piece, pkt);
         }
@@ -131,22 +118,10 @@ impl Flow {
     /// Something between the sender and the box was lost or overtaken. Only the sender can repair
     /// it, so it gets to see the receiver's ACKs as they are until the gap is closed.
     fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
-        let piece = Piece {
-            start: self.nxt,
-            end: start,
-            pkt: None,
-            arrived_at: ctx.now,
-            sent_at: ctx.now,
-            snapshot: Snapshot::default(),
-            ack: 0,
-            window: 0,
-            partial_at: 0,
-            transmissions: 0,
-            sent: true,
-            sacked: false,
-            lost: true,
-            copied: false,
-        };
+        let mut piece = Piece::arrived(self.nxt, start, ctx.now);
+        piece.sent_at = ctx.now;
+        piece.sent = true;
+        piece.lost = true;
         while let Some(index) = self.hold.unsent() {
             self.transmit(ctx, index);
         }

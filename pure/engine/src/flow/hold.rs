@@ -41,6 +41,26 @@ pub(crate) struct Piece {
 }
 
 impl Piece {
+    /// A piece that has come from the sender and waits, without its packet yet.
+    pub(crate) fn arrived(start: u64, end: u64, now: Nanos) -> Self {
+        Piece {
+            start,
+            end,
+            pkt: None,
+            arrived_at: now,
+            sent_at: 0,
+            snapshot: Snapshot::default(),
+            ack: 0,
+            window: 0,
+            partial_at: 0,
+            transmissions: 0,
+            sent: false,
+            sacked: false,
+            lost: false,
+            copied: false,
+        }
+    }
+
     pub(crate) fn len(&self) -> u64 {
         self.end - self.start
     }

@@ -1,17 +1,14 @@
 //! Packets of a script: built, compared, and printed in the script's own words.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
-
 use windlass_engine::Side;
 use windlass_wire::{
-    Addr, Ecn, Flags, FlowKey, FrameSpec, OptionWriter, Segment, TcpOptions, Timestamps, parse,
+    Ecn, Flags, FlowKey, FrameSpec, OptionWriter, Segment, TcpOptions, Timestamps, parse,
     verify_tcp,
 };
 
 use super::line::Script;
+use crate::names::server_key;
 use crate::tcp::Content;
-
-const SERVER_PORT: u16 = 443;
 
 /// One TCP option of a script.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -47,22 +44,7 @@ fn content(side: Side) -> Content {
 
 impl Script {
     fn key(&self, from: Side, client_port: u16) -> FlowKey {
-        let (server, client): (Addr, Addr) = if self.v6 {
-            let host = |n| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n).into();
-            (host(1), host(2))
-        } else {
-            (
-                Ipv4Addr::new(192, 0, 2, 1).into(),
-                Ipv4Addr::new(198, 51, 100, 2).into(),
-            )
-        };
-        let key = FlowKey {
-            src: server,
-            dst: client,
-            src_port: SERVER_PORT,
-            dst_port: client_port,
-            ..FlowKey::default()
-        };
+        let key = server_key(self.v6, client_port);
         match from {
             Side::Inside => key,
             Side::Outside => key.reversed(),
