@@ -21,4 +21,4 @@ pub use open::Opened;
 pub use report::FlowReport;
 pub use run::run;
 pub use settings::Settings;
-pub use trace::TraceSettings;
+pub use trace::{TraceLine, TraceSettings};

@@ -9,7 +9,7 @@ const NANOS_PER_MICRO: Nanos = 1000;
 const BITS_PER_BYTE: u64 = 8;
 
 /// A flow at one moment. Rates are bits per second, as in `ss -ti`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FlowReport {
     /// From the sender of the data to its receiver: `10.0.0.1:443>192.0.2.7:5555`, `@vlan` behind
     /// it when tagged.
@@ -40,6 +40,10 @@ pub struct FlowReport {
     pub queued_bytes: u64,
     /// Held for repair.
     pub held_bytes: u64,
+    /// Packets held for repair.
+    pub held_packets: u64,
+    /// Most of them at once.
+    pub held_packets_max: u64,
     /// Smallest RTT, 0 before the first sample.
     pub min_rtt_us: u64,
     /// Smoothed RTT.
@@ -56,8 +60,14 @@ pub struct FlowReport {
     pub lost_segments: u64,
     /// Segments retransmitted by the box.
     pub repaired_segments: u64,
+    /// Payload of these.
+    pub repaired_bytes: u64,
+    /// Payload that the receiver says it has had already (DSACK); not counted once copies are sent.
+    pub spurious_bytes: u64,
     /// Second copies sent.
     pub copied_segments: u64,
+    /// Payload of these.
+    pub copied_bytes: u64,
     /// Time-outs of the box.
     pub timeouts: u64,
     /// Times handed back to the sender.
@@ -91,6 +101,8 @@ impl FlowReport {
             inflight_bytes: info.inflight,
             queued_bytes: info.queued,
             held_bytes: info.held,
+            held_packets: info.held_packets,
+            held_packets_max: info.held_packets_max,
             min_rtt_us: info.min_rtt / NANOS_PER_MICRO,
             srtt_us: info.srtt / NANOS_PER_MICRO,
             rttvar_us: info.rttvar / NANOS_PER_MICRO,
@@ -99,7 +111,10 @@ impl FlowReport {
             bytes_seen: info.bytes_seen,
             lost_segments: info.lost,
             repaired_segments: info.repaired,
+            repaired_bytes: info.repaired_bytes,
+            spurious_bytes: info.spurious_bytes,
             copied_segments: info.copies,
+            copied_bytes: info.copied_bytes,
             timeouts: info.timeouts,
             handed_back: info.handed_back,
             sender_retransmissions: info.sender_retransmissions,

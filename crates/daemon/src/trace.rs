@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender};
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_engine::{Engine, FlowInfo, Nanos};
 use windlass_policy::Policy;
@@ -64,11 +64,14 @@ pub(crate) struct Recorder {
     samples: Receiver<Sample>,
 }
 
-#[derive(Serialize)]
-struct Line {
-    time_ns: Nanos,
+/// A line of a trace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceLine {
+    /// `CLOCK_MONOTONIC`.
+    pub time_ns: Nanos,
+    /// The flow at that time.
     #[serde(flatten)]
-    flow: FlowReport,
+    pub flow: FlowReport,
 }
 
 impl Recorder {
@@ -98,7 +101,7 @@ impl Recorder {
         let mut head_written = false;
         for sample in self.samples {
             for info in &sample.flows {
-                let line = serde_json::to_value(Line {
+                let line = serde_json::to_value(TraceLine {
                     time_ns: sample.at,
                     flow: FlowReport::new(info, policy),
                 })?;

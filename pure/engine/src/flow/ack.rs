@@ -104,6 +104,7 @@ impl Flow {
         if self.copies.any_sent() {
             return true;
         }
+        self.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
         if let Some(recovery) = &mut self.recovery {
             recovery.undo_left = recovery.undo_left.saturating_sub(1);
             if recovery.undo_left == 0 && recovery.resent > 0 {
@@ -161,20 +162,17 @@ impl Flow {
             self.inflight -= len;
         }
         score.delivered += len;
-        let once = piece.transmissions == 1 && !piece.copied;
+        // Overtaken by a later one: the packet was lost, and this is its copy.
+        let by_copy = piece.copied_at > 0 && piece.end < self.rack.fack;
+        let once = piece.transmissions == 1 && !by_copy;
         if piece.sent_at > 0 {
             self.rack
                 .on_delivered(ctx.now, piece.sent_at, piece.end, !once, self.path.min_rtt);
-            self.sampler.on_delivered(
-                ctx.now,
-                len,
-                piece.sent_at,
-                piece.end,
-                &piece.snapshot,
-                !piece.copied,
-            );
+            self.sampler
+                .on_delivered(ctx.now, len, piece.sent_at, piece.end, &piece.snapshot);
             if once {
-                self.train.on_delivered(piece.sent_at, piece.end);
+                self.train
+                    .on_delivered(piece.sent_at, piece.end, piece.snapshot.copies);
             }
         }
         score.repaired |= piece.transmissions > 1;

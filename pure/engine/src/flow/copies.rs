@@ -28,7 +28,7 @@ pub(crate) struct Copies {
     not_before: Nanos,
     first_segments_seen: u32,
     early_sent: u64,
-    sent: u64,
+    sent: u32,
 }
 
 impl Copies {
@@ -39,6 +39,11 @@ impl Copies {
     /// A DSACK may be about a copy rather than about a needless retransmission.
     pub(crate) fn any_sent(&self) -> bool {
         self.sent > 0
+    }
+
+    /// Copies sent so far.
+    pub(crate) fn sent(&self) -> u32 {
+        self.sent
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -109,11 +114,12 @@ impl Flow {
             && self.in_charge()
             && within_budget
             && (next.repair || self.early())
-            && self.inflight + piece.len() <= self.cc.control().cwnd
+            && (!next.repair || self.inflight + piece.len() <= self.cc.control().cwnd)
     }
 
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the
-    /// segment is not lost. It stays out of rate and RTT samples.
+    /// segment is not lost. All samples are of the packet itself, which is the one that arrives
+    /// first unless it was lost.
     fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
         let Some(index) = self.hold.index_of(next.start) else {
             return;
@@ -121,8 +127,7 @@ impl Flow {
         self.refresh(ctx, index, true);
         let piece = self.hold.get_mut(index);
         let Some(pkt) = piece.pkt else { return };
-        piece.copied = true;
-        piece.sent_at = ctx.now;
+        piece.copied_at = ctx.now;
         let (start, len, partial_at) = (piece.start, piece.len(), piece.partial_at);
         if self.setup.receiver_sacks {
             self.hold.order.push_back(Transmission {
@@ -137,6 +142,7 @@ impl Flow {
         self.copies.sent += 1;
         self.copies.early_sent += u64::from(!next.repair);
         self.tally.copies += 1;
+        self.tally.copied_bytes += len;
         ctx.counters.copies += 1;
         ctx.counters.bytes_resent += len;
     }

@@ -99,6 +99,8 @@ impl Flow {
         ctx.held.bytes += bytes;
         ctx.held.packets += 1;
         self.held_bytes += bytes;
+        self.held_packets += 1;
+        self.held_packets_max = self.held_packets_max.max(self.held_packets);
         piece.pkt = Some(pkt);
         self.hold.push(piece);
         self.pump(ctx);

@@ -45,9 +45,26 @@ impl Flow {
             .min(self.receiver_edge)
     }
 
-    /// The window field for an ACK of `ack` that moves the edge toward `target`: rounded up to the
-    /// scale's unit, yet not beyond the receiver's own edge unless that was shown before.
+    /// The window field for an ACK of `ack` that moves the edge toward `target`.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
+        let units = self.window_units(ack, target);
+        let edge = ack + (u64::from(units) << self.setup.scale);
+        self.feedback.edge = self.feedback.edge.max(edge);
+        units
+    }
+
+    /// By how much such an ACK would move the edge, bytes. None must be sent for 0 alone: a sender
+    /// without SACK would count it as a duplicate (RFC 5681 §2, condition e).
+    pub(crate) fn edge_gain(&self, ack: u64, target: u64) -> u64 {
+        let units = self.window_units(ack, target);
+        let edge = ack + (u64::from(units) << self.setup.scale);
+        // What only rounding would add is worth no packet.
+        edge.min(target).saturating_sub(self.feedback.edge)
+    }
+
+    /// Rounded up to the scale's unit, yet not beyond the receiver's own edge unless that was shown
+    /// before.
+    fn window_units(&self, ack: u64, target: u64) -> u16 {
         let scale = self.setup.scale;
         let target = self.align(ack, target).max(self.feedback.edge);
         let mut units = target.saturating_sub(ack).div_ceil(1 << scale);
@@ -57,9 +74,7 @@ impl Flow {
                 units = floor;
             }
         }
-        let units = units.min(u64::from(u16::MAX));
-        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
-        units as u16
+        units.min(u64::from(u16::MAX)) as u16
     }
 
     /// An edge near `target` that lies a whole number of segments beyond what the sender has sent,

@@ -17,7 +17,8 @@ const TRAIN_GAP: Nanos = 2_300_000;
 /// Below this RTT there is no need for gaps, and no room, ns.
 const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
 /// ACKs shown per RTT while they are thinned: fewer than the nine samples HyStart wants.
-const THINNED_PER_RTT: Nanos = 5;
+const THINNED_PER_RTT: Nanos = 3;
+const UNTHINNED_PER_ROUND: u32 = 3;
 /// After so long a silence a TSval that looks older is a clock that has gone half round, ns.
 const TSVAL_MEMORY: Nanos = 60 * SECOND;
 
@@ -53,6 +54,10 @@ pub(crate) struct Feedback {
     /// The sender's own round: it ends when this is shown as acknowledged.
     round_end: u64,
     round_began: Nanos,
+    /// ACKs shown in it that acknowledge something.
+    round_shown: u32,
+    /// One of them gave the sender an RTT sample that is not raised.
+    round_flat: bool,
     /// How long its last round took: its RTT with everything the box adds.
     sender_rtt: Nanos,
     /// The RTT that the sender would measure on the newest segment acknowledged.
@@ -77,6 +82,8 @@ impl Feedback {
             updated_at: 0,
             round_end: 0,
             round_began: 0,
+            round_shown: 0,
+            round_flat: false,
             sender_rtt: 0,
             sender_sample: 0,
             absorbed: None,
@@ -179,7 +186,7 @@ impl Flow {
         ack: u64,
     ) {
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        let gain = target.saturating_sub(self.feedback.edge);
+        let gain = self.edge_gain(self.feedback.ack, target);
         let useful = gain >= 2 * u64::from(self.path.mss) || (gain > 0 && self.at_edge());
         // The third ACK of the handshake, and a question whether the sender is alive (RFC 9293
         // §3.8.4), advance nothing and mean something all the same.
@@ -209,20 +216,19 @@ impl Flow {
         if !self.verdict.headroom || self.path.srtt == 0 {
             return 0;
         }
-        let hole = self.lost_bytes + self.sacked_bytes > 0 || self.recovery.is_some();
-        if !hole && !self.rtt_is_raised() {
+        let flat = self.feedback.round_flat || !self.sample_is_raised(self.feedback.sender_sample);
+        if flat || self.feedback.round_shown < UNTHINNED_PER_ROUND {
             return 0;
         }
         let rtt = self.path.latest_rtt.max(self.path.srtt);
         rtt.max(self.feedback.sender_rtt) / THINNED_PER_RTT
     }
 
-    /// The sender's RTT, queue in the box included, is on its way to HyStart's threshold
-    /// (`tcp_cubic.c` 6.12: an eighth of the minimum, between 4 and 16 ms).
-    fn rtt_is_raised(&self) -> bool {
+    /// An RTT as the sender measures it, queue in the box included, is on its way to HyStart's
+    /// threshold (`tcp_cubic.c` 6.12: an eighth of the minimum, between 4 and 16 ms).
+    fn sample_is_raised(&self, sample: Nanos) -> bool {
         let threshold = (self.path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
-        let seen = self.path.latest_rtt.max(self.feedback.sender_sample);
-        seen > self.path.min_rtt.saturating_add(threshold / 2)
+        sample > self.path.min_rtt.saturating_add(threshold / 2)
     }
 
     /// A waiting ACK may have come due.
@@ -315,6 +321,7 @@ impl Flow {
     }
 
     pub(super) fn note_shown(&mut self, now: Nanos, ack: u64) {
+        let news = ack > self.feedback.ack;
         self.feedback.ack = self.feedback.ack.max(ack);
         self.feedback.shown_at = now;
         if ack >= self.feedback.round_end {
@@ -323,6 +330,12 @@ impl Flow {
             }
             self.feedback.round_end = self.nxt.max(ack + 1);
             self.feedback.round_began = now;
+            self.feedback.round_shown = 0;
+            self.feedback.round_flat = false;
+        }
+        if news {
+            self.feedback.round_shown += 1;
+            self.feedback.round_flat |= !self.sample_is_raised(self.feedback.sender_sample);
         }
         if self.verdict.headroom
             && now >= self.feedback.next_gap_at
@@ -330,7 +343,7 @@ impl Flow {
             && self.path.min_rtt >= GAP_MIN_RTT
         {
             self.feedback.gap_until = now + TRAIN_GAP;
-            self.feedback.next_gap_at = now + self.path.srtt.max(self.path.min_rtt) / 4;
+            self.feedback.next_gap_at = now + self.path.srtt.max(self.path.min_rtt) / 3;
         }
     }
 

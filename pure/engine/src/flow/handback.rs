@@ -94,6 +94,7 @@ impl Flow {
         let Some(pkt) = pkt else { return };
         let bytes = u64::from(ctx.pool.len(pkt));
         self.held_bytes -= bytes;
+        self.held_packets -= 1;
         ctx.held.bytes -= bytes;
         ctx.held.packets -= 1;
         ctx.pool.free(pkt);

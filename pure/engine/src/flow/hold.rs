@@ -36,8 +36,8 @@ pub(crate) struct Piece {
     pub sacked: bool,
     /// Taken for lost and not retransmitted since.
     pub lost: bool,
-    /// A second copy has been sent.
-    pub copied: bool,
+    /// When its second copy was sent, 0 while there is none.
+    pub copied_at: Nanos,
 }
 
 impl Piece {
@@ -57,12 +57,17 @@ impl Piece {
             sent: false,
             sacked: false,
             lost: false,
-            copied: false,
+            copied_at: 0,
         }
     }
 
     pub(crate) fn len(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// When it last left, as itself or as its copy: until that has had its time, it is not lost.
+    pub(crate) fn last_left(&self) -> Nanos {
+        self.sent_at.max(self.copied_at)
     }
 
     /// Counted in `inflight`.

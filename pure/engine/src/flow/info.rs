@@ -43,6 +43,10 @@ pub struct FlowInfo {
     pub mss: u32,
     /// Held for repair.
     pub held: u64,
+    /// Packets held for repair.
+    pub held_packets: u64,
+    /// Most of them at once.
+    pub held_packets_max: u64,
     /// Cumulatively acknowledged.
     pub bytes_acked: u64,
     /// Received from the sender.
@@ -51,8 +55,15 @@ pub struct FlowInfo {
     pub lost: u64,
     /// Segments retransmitted by the box.
     pub repaired: u64,
+    /// Payload of these.
+    pub repaired_bytes: u64,
+    /// Payload that the receiver says it has had already (DSACK). Not counted once copies have been
+    /// sent, which it would report too.
+    pub spurious_bytes: u64,
     /// Second copies.
     pub copies: u64,
+    /// Payload of these.
+    pub copied_bytes: u64,
     /// Time-outs of the box.
     pub timeouts: u64,
     /// Times handed back to the sender.
@@ -92,11 +103,16 @@ impl Flow {
             rttvar: self.path.rttvar,
             mss: self.path.mss,
             held: self.held_bytes,
+            held_packets: u64::from(self.held_packets),
+            held_packets_max: u64::from(self.held_packets_max),
             bytes_acked: self.una.saturating_sub(1),
             bytes_seen: self.nxt.saturating_sub(1),
             lost: self.tally.lost,
             repaired: self.tally.repaired,
+            repaired_bytes: self.tally.repaired_bytes,
+            spurious_bytes: self.tally.spurious_bytes,
             copies: self.tally.copies,
+            copied_bytes: self.tally.copied_bytes,
             timeouts: self.tally.timeouts,
             handed_back: self.tally.handed_back,
             sender_retransmissions: self.tally.sender_retransmissions,

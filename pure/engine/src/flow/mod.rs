@@ -150,7 +150,10 @@ impl LimitedBy {
 pub(crate) struct Tally {
     pub lost: u64,
     pub repaired: u64,
+    pub repaired_bytes: u64,
+    pub spurious_bytes: u64,
     pub copies: u64,
+    pub copied_bytes: u64,
     pub timeouts: u64,
     pub handed_back: u64,
     pub sender_retransmissions: u64,
@@ -183,6 +186,8 @@ pub(crate) struct Flow {
     sacked_bytes: u64,
     lost_bytes: u64,
     held_bytes: u64,
+    held_packets: u32,
+    held_packets_max: u32,
     /// For receivers without SACK: duplicate ACKs since `una` moved, and the bytes that they say
     /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
     dup_acks: u32,
@@ -238,6 +243,8 @@ impl Flow {
             sacked_bytes: 0,
             lost_bytes: 0,
             held_bytes: 0,
+            held_packets: 0,
+            held_packets_max: 0,
             dup_acks: 0,
             dup_bytes: 0,
             recovery: None,

@@ -55,7 +55,7 @@ impl Flow {
         }
         let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        if target < self.feedback.edge + least {
+        if self.edge_gain(self.feedback.ack, target) < least {
             return;
         }
         self.feedback.updated_at = ctx.now;

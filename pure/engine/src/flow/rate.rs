@@ -11,6 +11,8 @@ pub(crate) struct Snapshot {
     pub lost: u64,
     pub inflight: u64,
     pub app_limited: bool,
+    /// Copies that had left before it.
+    pub copies: u32,
 }
 
 /// The newest packet that the ACK at hand delivers.
@@ -49,11 +51,11 @@ impl RateSampler {
             lost: self.lost,
             inflight: inflight + len,
             app_limited: self.app_limited_until != 0,
+            copies: 0,
         }
     }
 
-    /// A packet has been delivered. `countable`: it was sent once only as far as timing is
-    /// concerned, so that the sample says something (copies do not).
+    /// A packet has been delivered.
     pub(crate) fn on_delivered(
         &mut self,
         now: Nanos,
@@ -61,13 +63,9 @@ impl RateSampler {
         sent_at: Nanos,
         end: u64,
         snapshot: &Snapshot,
-        countable: bool,
     ) {
         self.delivered += len;
         self.delivered_at = now;
-        if !countable {
-            return;
-        }
         let newer = self
             .newest
             .is_none_or(|n| (sent_at, end) > (n.sent_at, n.end));
@@ -131,7 +129,7 @@ mod tests {
         let mut last = None;
         for (i, (at, snapshot)) in sent.iter().enumerate() {
             let now = 100 * MILLISECOND + 2 * i as u64 * MILLISECOND;
-            sampler.on_delivered(now, 1000, *at, (i as u64 + 1) * 1000, snapshot, true);
+            sampler.on_delivered(now, 1000, *at, (i as u64 + 1) * 1000, snapshot);
             last = sampler.take(now, 100 * MILLISECOND);
         }
         let last = last.expect("118 ms is long enough");
@@ -146,7 +144,7 @@ mod tests {
         sampler.mark_app_limited(1000);
         let snapshot = sampler.on_sent(1, 0, 1500);
         assert!(snapshot.app_limited);
-        sampler.on_delivered(MILLISECOND, 1500, 1, 1500, &snapshot, true);
+        sampler.on_delivered(MILLISECOND, 1500, 1, 1500, &snapshot);
         assert!(sampler.take(MILLISECOND, 1).expect("valid").app_limited);
         assert_eq!(sampler.app_limited_until, 0);
     }

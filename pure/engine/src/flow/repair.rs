@@ -45,13 +45,16 @@ impl Flow {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&i| {
                 let piece = self.hold.get(i);
-                piece.in_flight() && piece.sent_at == oldest.sent_at && piece.start == oldest.start
+                piece.in_flight()
+                    && piece.last_left() == oldest.sent_at
+                    && piece.start == oldest.start
             });
             let Some(index) = current else {
                 self.hold.order.pop_front();
                 continue;
             };
-            let sent = (oldest.sent_at, self.hold.get(index).end);
+            // A copy has its own time, but what overtook the packet speaks for its loss.
+            let sent = (self.hold.get(index).sent_at, self.hold.get(index).end);
             if sent >= (self.rack.xmit_ts, self.rack.end_seq) {
                 break;
             }

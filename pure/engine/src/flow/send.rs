@@ -3,6 +3,7 @@
 use windlass_cc::{MILLISECOND, Nanos, Phase, SendEvent, rate_over};
 use windlass_wire::{Editor, Flags, Timestamps, parse};
 
+use super::rate::Snapshot;
 use super::{Flow, LimitedBy};
 use crate::context::Context;
 use crate::{Pool, seq};
@@ -87,6 +88,7 @@ impl Flow {
             ctx.counters.repaired += 1;
             ctx.counters.bytes_resent += self.hold.get(index).len();
             self.tally.repaired += 1;
+            self.tally.repaired_bytes += self.hold.get(index).len();
             if let Some(recovery) = &mut self.recovery {
                 recovery.undo_left += 1;
                 recovery.resent += 1;
@@ -107,7 +109,10 @@ impl Flow {
             self.inflight += len;
         }
         let piece = self.hold.get_mut(index);
-        piece.snapshot = snapshot;
+        piece.snapshot = Snapshot {
+            copies: self.copies.sent(),
+            ..snapshot
+        };
         piece.sent_at = ctx.now;
         piece.sent = true;
         piece.lost = false;

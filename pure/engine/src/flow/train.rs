@@ -18,6 +18,8 @@ const BREAK_AT_MOST: Nanos = 25 * MILLISECOND;
 struct Mark {
     sent_at: Nanos,
     end: u64,
+    /// Copies that had left before it: they took their share of the bottleneck.
+    copies: u32,
     acked_at: Nanos,
 }
 
@@ -26,7 +28,7 @@ struct Mark {
 pub(crate) struct Train {
     first: Option<Mark>,
     last: Option<Mark>,
-    newest: Option<(Nanos, u64)>,
+    newest: Option<(Nanos, u64, u32)>,
     found: Option<ByteRate>,
 }
 
@@ -37,20 +39,21 @@ impl Train {
     }
 
     /// A segment that was sent exactly once has been delivered.
-    pub(crate) fn on_delivered(&mut self, sent_at: Nanos, end: u64) {
-        if self.newest.is_none_or(|(_, e)| end > e) {
-            self.newest = Some((sent_at, end));
+    pub(crate) fn on_delivered(&mut self, sent_at: Nanos, end: u64, copies: u32) {
+        if self.newest.is_none_or(|(_, e, _)| end > e) {
+            self.newest = Some((sent_at, end, copies));
         }
     }
 
     /// The ACK has been scored.
     pub(crate) fn on_ack(&mut self, now: Nanos, path: &Path) {
-        let Some((sent_at, end)) = self.newest.take() else {
+        let Some((sent_at, end, copies)) = self.newest.take() else {
             return;
         };
         let mark = Mark {
             sent_at,
             end,
+            copies,
             acked_at: now,
         };
         let pause = (path.srtt / BREAK_RTT_PARTS).min(BREAK_AT_MOST);
@@ -65,7 +68,8 @@ impl Train {
             self.first = Some(mark);
             return;
         };
-        let bytes = end - first.end;
+        let copied = u64::from(copies - first.copies) * u64::from(path.mss);
+        let bytes = end - first.end + copied;
         if bytes < TRAIN_SEGMENTS * u64::from(path.mss) {
             return;
         }
@@ -87,7 +91,7 @@ mod tests {
         path.on_rtt(100 * MILLISECOND);
         let mut train = Train::default();
         for i in 1..=40u64 {
-            train.on_delivered(i * spacing_out, i * 1000);
+            train.on_delivered(i * spacing_out, i * 1000, 0);
             train.on_ack(100 * MILLISECOND + i * spacing_back, &path);
         }
         train.bottleneck()
@@ -106,7 +110,7 @@ mod tests {
         let mut train = Train::default();
         for i in 1..=19u64 {
             let late = if i == 19 { 40 * MILLISECOND } else { 0 };
-            train.on_delivered(i * 200_000, i * 1000);
+            train.on_delivered(i * 200_000, i * 1000, 0);
             train.on_ack(100 * MILLISECOND + i * 200_000 + late, &path);
         }
         assert_eq!(train.bottleneck(), None);
