@@ -174,7 +174,8 @@ impl Conn {
         }
     }
 
-    /// Where both directions are enforced, held packets repeat what the other flow has shown.
+    /// Where both directions are enforced, held packets repeat what the other flow has shown, and
+    /// its ACKs are no older than what they were sent with.
     fn tell_latest(&mut self) {
         if self.flows.iter().any(Option::is_none) {
             return;
@@ -188,6 +189,10 @@ impl Conn {
                     window,
                     ..flow.latest
                 };
+                let floor = flow.tsval_floor();
+                if let (Some(floor), Some(other)) = (floor, &mut self.flows[side.other().index()]) {
+                    other.feedback.raise_tsval(floor);
+                }
             }
         }
     }

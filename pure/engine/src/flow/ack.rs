@@ -126,7 +126,7 @@ impl Flow {
             }
             self.deliver(ctx, 0, score);
             if let Some(piece) = self.hold.pop_front() {
-                self.feedback.sender_sample = ctx.now - piece.arrived_at;
+                self.feedback.newest_arrived_at = piece.arrived_at;
                 if piece.sacked {
                     self.sacked_bytes -= piece.len();
                 }

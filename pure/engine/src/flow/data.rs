@@ -179,6 +179,11 @@ impl Flow {
         ctx.emit(pkt, self.setup.sender.other(), segment);
     }
 
+    /// The TSval that packets have been given at least, if any.
+    pub(crate) fn tsval_floor(&self) -> Option<u32> {
+        self.tsval_floor.map(|floor| floor.val)
+    }
+
     /// From here on no packet leaves with an older TSval.
     pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
         let val = match self.tsval_floor.filter(|floor| self.una < floor.until) {

@@ -2,8 +2,8 @@
 //!
 //! Loss stays hidden: SACK blocks, duplicate ACKs and ECE are taken out. So does the shape that
 //! would end the sender's slow start (HyStart: a long train of ACKs, or nine inflated RTT samples
-//! in a round): ACKs are thinned in time while a hole is open or the RTT is raised, and a gap is
-//! made in them every quarter of an RTT.
+//! in a round): ACKs are thinned in time while the RTT that the sender sees is raised, and a gap is
+//! made in them every third of an RTT.
 
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
 use windlass_wire::{Editor, Flags, Segment, Timestamps};
@@ -16,9 +16,11 @@ use crate::{Pkt, Pool, seq};
 const TRAIN_GAP: Nanos = 2_300_000;
 /// Below this RTT there is no need for gaps, and no room, ns.
 const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
-/// ACKs shown per RTT while they are thinned: fewer than the nine samples HyStart wants.
-const THINNED_PER_RTT: Nanos = 3;
-const UNTHINNED_PER_ROUND: u32 = 3;
+/// HyStart ends slow start at the ninth raised sample in a round without any that is not. So many
+/// are shown as they come,
+const UNTHINNED_RAISED: u32 = 3;
+/// and from then on so many per RTT, wherever the sender's rounds begin.
+const THINNED_PER_RTT: Nanos = 5;
 /// After so long a silence a TSval that looks older is a clock that has gone half round, ns.
 const TSVAL_MEMORY: Nanos = 60 * SECOND;
 
@@ -54,14 +56,12 @@ pub(crate) struct Feedback {
     /// The sender's own round: it ends when this is shown as acknowledged.
     round_end: u64,
     round_began: Nanos,
-    /// ACKs shown in it that acknowledge something.
-    round_shown: u32,
-    /// One of them gave the sender an RTT sample that is not raised.
-    round_flat: bool,
+    /// ACKs shown, since the last one that gave the sender an RTT sample that was not raised.
+    raised_run: u32,
     /// How long its last round took: its RTT with everything the box adds.
     sender_rtt: Nanos,
-    /// The RTT that the sender would measure on the newest segment acknowledged.
-    pub sender_sample: Nanos,
+    /// When the newest segment acknowledged came from the sender.
+    pub newest_arrived_at: Nanos,
     /// A probe of the sender that was swallowed, to be reported by DSACK.
     pub absorbed: Option<(u64, u64)>,
 }
@@ -82,16 +82,23 @@ impl Feedback {
             updated_at: 0,
             round_end: 0,
             round_began: 0,
-            round_shown: 0,
-            round_flat: false,
+            raised_run: 0,
             sender_rtt: 0,
-            sender_sample: 0,
+            newest_arrived_at: 0,
             absorbed: None,
         }
     }
 
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
         self.pending.map(|p| p.release_at)
+    }
+
+    /// The receiver's data has been shown with this TSval: no ACK of it may look older.
+    pub(crate) fn raise_tsval(&mut self, tsval: u32) {
+        self.tsval = self
+            .tsval
+            .filter(|shown| seq::later(*shown, tsval))
+            .or(Some(tsval));
     }
 
     pub(crate) fn note_receiver(&mut self, segment: &Segment) {
@@ -156,7 +163,7 @@ impl Flow {
             return ctx.pool.free(pkt);
         }
         let wait_until = if self.in_charge() && outstanding {
-            self.hold_ack_until()
+            self.hold_ack_until(ctx.now)
         } else {
             0
         };
@@ -203,8 +210,8 @@ impl Flow {
     }
 
     /// Until when the next ACK should wait; a time in the past: not at all.
-    fn hold_ack_until(&self) -> Nanos {
-        let thin = match self.ack_interval() {
+    fn hold_ack_until(&self, now: Nanos) -> Nanos {
+        let thin = match self.ack_interval(now) {
             0 => 0,
             interval => self.feedback.shown_at + interval,
         };
@@ -212,21 +219,22 @@ impl Flow {
     }
 
     /// The interval at which ACKs are shown, 0 when they are not thinned.
-    pub(crate) fn ack_interval(&self) -> Nanos {
+    pub(crate) fn ack_interval(&self, now: Nanos) -> Nanos {
         if !self.verdict.headroom || self.path.srtt == 0 {
             return 0;
         }
-        let flat = self.feedback.round_flat || !self.sample_is_raised(self.feedback.sender_sample);
-        if flat || self.feedback.round_shown < UNTHINNED_PER_ROUND {
+        if self.feedback.raised_run < UNTHINNED_RAISED || !self.sample_is_raised(now) {
             return 0;
         }
         let rtt = self.path.latest_rtt.max(self.path.srtt);
         rtt.max(self.feedback.sender_rtt) / THINNED_PER_RTT
     }
 
-    /// An RTT as the sender measures it, queue in the box included, is on its way to HyStart's
-    /// threshold (`tcp_cubic.c` 6.12: an eighth of the minimum, between 4 and 16 ms).
-    fn sample_is_raised(&self, sample: Nanos) -> bool {
+    /// The RTT that the sender would measure if it were shown the newest ACK now, queue in the box
+    /// included, is on its way to HyStart's threshold (`tcp_cubic.c` 6.12: an eighth of the
+    /// minimum, between 4 and 16 ms).
+    fn sample_is_raised(&self, now: Nanos) -> bool {
+        let sample = now - self.feedback.newest_arrived_at;
         let threshold = (self.path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
         sample > self.path.min_rtt.saturating_add(threshold / 2)
     }
@@ -330,12 +338,11 @@ impl Flow {
             }
             self.feedback.round_end = self.nxt.max(ack + 1);
             self.feedback.round_began = now;
-            self.feedback.round_shown = 0;
-            self.feedback.round_flat = false;
         }
-        if news {
-            self.feedback.round_shown += 1;
-            self.feedback.round_flat |= !self.sample_is_raised(self.feedback.sender_sample);
+        if news && self.sample_is_raised(now) {
+            self.feedback.raised_run = self.feedback.raised_run.saturating_add(1);
+        } else if news {
+            self.feedback.raised_run = 0;
         }
         if self.verdict.headroom
             && now >= self.feedback.next_gap_at

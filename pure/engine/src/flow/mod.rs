@@ -175,7 +175,7 @@ pub(crate) struct Flow {
     pacing_rate: Option<u64>,
     train: Train,
     copies: Copies,
-    feedback: Feedback,
+    pub feedback: Feedback,
     /// Oldest offset not acknowledged by the receiver.
     una: u64,
     /// One past the highest offset received from the sender.

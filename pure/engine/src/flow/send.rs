@@ -169,7 +169,7 @@ impl Flow {
             return Some(match self.train.bottleneck() {
                 Some(found) => {
                     let known = found.max(self.path.max_bw);
-                    rate.min(known + known / 10)
+                    known + known / 10
                 }
                 None => rate.max(by_window(800)),
             });

@@ -63,18 +63,20 @@ impl Train {
                 || sent_at.saturating_sub(last.sent_at) > pause
                 || now - last.acked_at > pause
         });
-        self.last = Some(mark);
-        let Some(first) = self.first.filter(|_| !broken) else {
+        // Only what another has followed in time counts: the last of a train may be late for a
+        // reason of its own (a delayed ACK, a lost packet whose copy arrived).
+        let followed = self.last.replace(mark);
+        let (Some(first), Some(last)) = (self.first.filter(|_| !broken), followed) else {
             self.first = Some(mark);
             return;
         };
-        let copied = u64::from(copies - first.copies) * u64::from(path.mss);
-        let bytes = end - first.end + copied;
+        let copied = u64::from(last.copies - first.copies) * u64::from(path.mss);
+        let bytes = last.end - first.end + copied;
         if bytes < TRAIN_SEGMENTS * u64::from(path.mss) {
             return;
         }
-        let ack_span = (now - first.acked_at).max(1);
-        let send_span = sent_at.saturating_sub(first.sent_at);
+        let ack_span = (last.acked_at - first.acked_at).max(1);
+        let send_span = last.sent_at.saturating_sub(first.sent_at);
         if send_span * 5 < ack_span * 4 {
             let rate = rate_over(bytes, ack_span);
             self.found = Some(self.found.map_or(rate, |found| found.max(rate)));
