@@ -1,13 +1,12 @@
 //! The configuration file as a whole.
 
-use toml::de::DeTable;
 use windlass_cc::AlgorithmId;
 use windlass_engine::{Limits, Mode, Redundancy, Verdict};
 
 use crate::error::{ConfigError, Wrong};
 use crate::limits;
 use crate::policy::Policy;
-use crate::read::{Section, Value};
+use crate::read::{self, Section, Value};
 use crate::rule::Rule;
 use crate::settings::{self, DEFAULT_ALGORITHM};
 
@@ -136,13 +135,8 @@ impl Config {
 }
 
 fn read(text: &str) -> Result<Config, Wrong> {
-    let document = DeTable::parse(text).map_err(|e| {
-        let span = e.span().unwrap_or(0..0);
-        let help = "the file is TOML: key = value, strings in double quotes, lists in brackets";
-        Wrong::new(span, e.message().trim().to_owned(), help)
-    })?;
-    let mut file = Section::new("the file", document.into_inner());
-    check_version(&mut file)?;
+    let mut file = Section::new("the file", read::document(text)?);
+    read::check_version(&mut file, VERSION)?;
     let mut config = Config::default();
     if let Some(value) = file.take("box") {
         config.device = read_box(value.section("[box]")?)?;
@@ -180,20 +174,6 @@ fn read_rules(value: Value<'_>, default: Verdict) -> Result<Vec<Rule>, Wrong> {
         return Err(Wrong::new(span, what, help));
     }
     Ok(rules)
-}
-
-fn check_version(file: &mut Section<'_>) -> Result<(), Wrong> {
-    let Some(value) = file.take("version") else {
-        let help = format!("write version = {VERSION} in the first line");
-        return Err(Wrong::new(0..0, "the file has no version", help));
-    };
-    let version = value.integer(1..=u64::from(u32::MAX), "")?;
-    if version != VERSION {
-        let what = format!("version {version} is not known here");
-        let help = format!("this windlass reads version = {VERSION}");
-        return Err(Wrong::new(value.span(), what, help));
-    }
-    Ok(())
 }
 
 fn read_box(mut section: Section<'_>) -> Result<BoxConfig, Wrong> {

@@ -31,18 +31,18 @@ pub struct ConfigError {
 
 /// A mistake and the bytes of the text that make it.
 #[derive(Clone, Debug)]
-pub(crate) struct Wrong {
+pub struct Wrong {
+    /// The bytes.
     pub span: Range<usize>,
+    /// What is wrong.
     pub what: String,
+    /// How to mend it.
     pub help: String,
 }
 
 impl Wrong {
-    pub(crate) fn new(
-        span: Range<usize>,
-        what: impl Into<String>,
-        help: impl Into<String>,
-    ) -> Wrong {
+    /// A mistake at `span`.
+    pub fn new(span: Range<usize>, what: impl Into<String>, help: impl Into<String>) -> Wrong {
         Wrong {
             span,
             what: what.into(),
@@ -50,7 +50,8 @@ impl Wrong {
         }
     }
 
-    pub(crate) fn locate(self, text: &str, file: &str) -> ConfigError {
+    /// The mistake with its place in `text`, the content of the file called `file`.
+    pub fn locate(self, text: &str, file: &str) -> ConfigError {
         let at = floor_boundary(text, self.span.start);
         let end = floor_boundary(text, self.span.end).max(at);
         let before = &text[..at];
@@ -102,7 +103,7 @@ impl fmt::Display for ConfigError {
 impl core::error::Error for ConfigError {}
 
 /// "did you mean …? " if something known is close enough to be meant, and all that is known.
-pub(crate) fn suggest<'a>(name: &str, known: &'a [&'a str]) -> String {
+pub fn suggest<'a>(name: &str, known: &'a [&'a str]) -> String {
     let nearest = known
         .iter()
         .map(|k| (distance(name, k), k))

@@ -33,12 +33,12 @@ mod error;
 mod limits;
 mod policy;
 mod prefix;
-mod read;
+pub mod read;
 mod rule;
 mod settings;
 
 pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
-pub use error::ConfigError;
+pub use error::{ConfigError, Wrong, suggest};
 pub use policy::Policy;
 pub use prefix::Prefix;
 pub use rule::{Rule, Senders};

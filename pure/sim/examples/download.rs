@@ -1,6 +1,7 @@
 //! One download through the box and beside it, in virtual time:
 //! `cargo run --release -p windlass-sim --example download -- RATE_MBIT RTT_MS LOSS_PERCENT BYTES [ALGORITHM] [REDUNDANCY] [FLAGS]`
-//! FLAGS, joined by commas: `trace`, `client-nosack`, `server-nosack`, `server-nots`, `reno`, `tiny-budget`.
+//! FLAGS, joined by commas: `trace`, `client-nosack`, `server-nosack`, `server-nots`, `tiny-budget`,
+//! and the server's own algorithm: `reno`, `bbr`, `bbr3`.
 #![allow(clippy::disallowed_methods)]
 
 use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
@@ -33,8 +34,12 @@ fn main() {
         scenario.client.sack = !flags.contains(&"client-nosack");
         scenario.server.sack = !flags.contains(&"server-nosack");
         scenario.server.timestamps = !flags.contains(&"server-nots");
-        if flags.contains(&"reno") {
-            scenario.server.algorithm = ServerAlgorithm::Reno;
+        for flag in &flags {
+            scenario.server.algorithm = match (*flag, flag.parse()) {
+                ("reno", _) => ServerAlgorithm::Reno,
+                ("cubic", _) | (_, Err(_)) => continue,
+                (_, Ok(id)) => ServerAlgorithm::Native(id),
+            };
         }
         if loss > 0.0 {
             scenario.down.loss = Loss::Bernoulli {
@@ -53,7 +58,7 @@ fn main() {
         let mut middle = EngineBox::new(Box::new(verdict), limits, seed).sample_every(20_000_000);
         let boxed = run(&scenario, &mut middle);
         println!(
-            "seed {seed}: cubic alone {:.3} s, behind the box {:.3} s, intact {}",
+            "seed {seed}: alone {:.3} s, behind the box {:.3} s, intact {}",
             alone.seconds, boxed.seconds, boxed.intact
         );
         for violation in boxed.violations.iter().take(5) {

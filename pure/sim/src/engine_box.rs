@@ -1,6 +1,6 @@
 //! The engine as a box in the middle.
 
-use windlass_engine::{Decide, Engine, Limits, Nanos, PassReason, Side, Tx, TxChecksum};
+use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, PassReason, Side, Tx, TxChecksum};
 use windlass_wire::complete_checksum;
 
 use crate::{HeapPool, Middlebox};
@@ -17,7 +17,7 @@ pub struct EngineBox {
 struct Samples {
     interval: Nanos,
     next: Nanos,
-    taken: Vec<(Nanos, windlass_engine::FlowInfo)>,
+    taken: Vec<(Nanos, FlowInfo)>,
 }
 
 impl EngineBox {
@@ -42,7 +42,7 @@ impl EngineBox {
     }
 
     /// The samples taken so far.
-    pub fn samples(&self) -> &[(Nanos, windlass_engine::FlowInfo)] {
+    pub fn samples(&self) -> &[(Nanos, FlowInfo)] {
         self.samples.as_ref().map_or(&[], |s| &s.taken)
     }
 
@@ -126,5 +126,9 @@ impl Middlebox for EngineBox {
                 counters.push((name, value));
             });
         counters
+    }
+
+    fn flow_infos(&self) -> Vec<FlowInfo> {
+        self.engine.flows().collect()
     }
 }

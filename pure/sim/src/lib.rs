@@ -4,11 +4,17 @@
 //! packets at the same nanoseconds on every machine.
 #![forbid(unsafe_code)]
 
+mod chances;
+mod cross_traffic;
+mod ends;
 mod engine_box;
+pub mod experiment;
 mod invariant;
+mod judge;
 pub mod link;
 mod link_config;
 mod names;
+pub mod network;
 mod node;
 mod pool;
 mod ranges;
@@ -17,6 +23,7 @@ mod scenario;
 mod scenario_gen;
 pub mod script;
 pub mod tcp;
+mod timers;
 mod world;
 
 pub use engine_box::EngineBox;

@@ -2,18 +2,27 @@
 //! propagation delay, jitter, reordering, duplication. Knows nothing of packets but their size.
 //!
 //! Whether the n-th packet is lost, reordered or duplicated depends on the seed and on n alone, so
-//! that contestants which send the same number of packets meet the same pattern.
+//! that contestants which send the same number of packets meet the same pattern. Cross traffic
+//! counts and draws apart from that.
 
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
 
 use windlass_cc::{Nanos, SECOND};
 
+use crate::chances::Chances;
 pub use crate::link_config::{Delivery, Fate, LinkConfig, LinkStats, Loss};
-use crate::rng::Rng;
+
+/// Whose packet it is: each kind has chances and counts of its own.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Flow,
+    Cross,
+}
 
 struct Queued<T> {
     item: T,
+    kind: Kind,
     bytes: u32,
     marked_ce: bool,
     /// Jitter, 0 to 1.
@@ -22,8 +31,9 @@ struct Queued<T> {
 }
 
 struct InFlight<T> {
-    at: Nanos,
     order: u64,
+    kind: Kind,
+    bytes: u32,
     delivery: Delivery<T>,
 }
 
@@ -44,23 +54,15 @@ impl<T> PartialOrd for InFlight<T> {
 impl<T> Ord for InFlight<T> {
     /// The earliest is the greatest, for the heap.
     fn cmp(&self, other: &Self) -> Ordering {
-        (other.at, other.order).cmp(&(self.at, self.order))
+        (other.delivery.at, other.order).cmp(&(self.delivery.at, self.order))
     }
-}
-
-/// One decision stream for each kind of misfortune.
-struct Chances {
-    loss: Rng,
-    reorder: Rng,
-    duplicate: Rng,
-    jitter: Rng,
-    bad_state: bool,
 }
 
 /// One direction of a link, in whatever time the caller counts.
 pub struct Link<T> {
     config: LinkConfig,
-    chances: Chances,
+    /// By [`Kind`].
+    chances: [Chances; 2],
     queue: VecDeque<Queued<T>>,
     queue_bytes: u64,
     /// When the head of the queue has left it.
@@ -69,7 +71,8 @@ pub struct Link<T> {
     order: u64,
     /// Packets that keep their order do not arrive before this.
     last_arrival: Nanos,
-    stats: LinkStats,
+    /// By [`Kind`].
+    stats: [LinkStats; 2],
 }
 
 impl<T: Clone> Link<T> {
@@ -77,65 +80,65 @@ impl<T: Clone> Link<T> {
     pub fn new(config: LinkConfig, seed: u64) -> Self {
         Link {
             config,
-            chances: Chances {
-                loss: Rng::new(seed, 1),
-                reorder: Rng::new(seed, 2),
-                duplicate: Rng::new(seed, 3),
-                jitter: Rng::new(seed, 4),
-                bad_state: false,
-            },
+            chances: [Chances::new(seed, 1), Chances::new(seed, 5)],
             queue: VecDeque::new(),
             queue_bytes: 0,
             head_done: 0,
             in_flight: BinaryHeap::new(),
             order: 0,
             last_arrival: 0,
-            stats: LinkStats::default(),
+            stats: Default::default(),
         }
     }
 
     /// Offers a packet of `bytes` to the link. `ect`: it may be marked instead of queued in
     /// silence. `now` must not go back.
     pub fn send(&mut self, now: Nanos, bytes: u32, ect: bool, item: T) -> Fate {
+        self.offer(now, Kind::Flow, bytes, ect, item)
+    }
+
+    /// Offers a packet of cross traffic, without ECN: it competes for the rate and the queue, and
+    /// leaves the fates of all other packets as they are.
+    pub fn send_cross(&mut self, now: Nanos, bytes: u32, item: T) -> Fate {
+        self.offer(now, Kind::Cross, bytes, false, item)
+    }
+
+    fn offer(&mut self, now: Nanos, kind: Kind, bytes: u32, ect: bool, item: T) -> Fate {
         self.advance(now);
-        self.stats.offered += 1;
-        self.stats.offered_bytes += u64::from(bytes);
-        // Every chance is drawn for every packet, or one decision would shift all later ones.
-        let lost = self.chances.lost(self.config.loss);
-        let late = self.chances.reorder.chance(self.config.reorder_ratio);
-        let twice = self.chances.duplicate.chance(self.config.duplicate_ratio);
-        let jitter = self.chances.jitter.unit();
-        if lost {
-            self.stats.lost += 1;
+        let stats = &mut self.stats[kind as usize];
+        stats.offered += 1;
+        stats.offered_bytes += u64::from(bytes);
+        let draw = self.chances[kind as usize].draw(&self.config);
+        if draw.lost {
+            stats.lost += 1;
             return Fate::Lost;
         }
         let mark = self.config.ecn_mark_bytes;
         let marked_ce = ect && mark.is_some_and(|at| self.queue_bytes >= at);
-        let copy = twice.then(|| item.clone());
+        let copy = draw.twice.then(|| item.clone());
         let queued = |item| Queued {
             item,
+            kind,
             bytes,
             marked_ce,
-            jitter,
-            late,
+            jitter: draw.jitter,
+            late: draw.late,
         };
         if !self.enqueue(now, queued(item)) {
-            self.stats.dropped += 1;
+            self.stats[kind as usize].dropped += 1;
             return Fate::Dropped;
         }
-        self.stats.marked += u64::from(marked_ce);
-        self.stats.reordered += u64::from(late);
-        if let Some(copy) = copy
-            && self.enqueue(now, queued(copy))
-        {
-            self.stats.duplicated += 1;
-        }
+        let copied = copy.is_some_and(|copy| self.enqueue(now, queued(copy)));
+        let stats = &mut self.stats[kind as usize];
+        stats.marked += u64::from(marked_ce);
+        stats.reordered += u64::from(draw.late);
+        stats.duplicated += u64::from(copied);
         Fate::Queued
     }
 
     /// When [`Link::receive`] will next have something, if nothing else is sent.
     pub fn poll_at(&self) -> Option<Nanos> {
-        let arriving = self.in_flight.peek().map(|f| f.at);
+        let arriving = self.in_flight.peek().map(|f| f.delivery.at);
         let leaving = self.queue.front().map(|q| self.arrival(q, self.head_done));
         let next = arriving.into_iter().chain(leaving).min()?;
         (next != Nanos::MAX).then_some(next)
@@ -144,11 +147,14 @@ impl<T: Clone> Link<T> {
     /// A packet that has arrived by `now`. Call until `None`.
     pub fn receive(&mut self, now: Nanos) -> Option<Delivery<T>> {
         self.advance(now);
-        if self.in_flight.peek()?.at > now {
+        if self.in_flight.peek()?.delivery.at > now {
             return None;
         }
-        self.stats.delivered += 1;
-        self.in_flight.pop().map(|f| f.delivery)
+        let arrived = self.in_flight.pop()?;
+        let stats = &mut self.stats[arrived.kind as usize];
+        stats.delivered += 1;
+        stats.delivered_bytes += u64::from(arrived.bytes);
+        Some(arrived.delivery)
     }
 
     /// Changes the link under way: the queue stays, its head goes on at the new rate, packets
@@ -177,9 +183,21 @@ impl<T: Clone> Link<T> {
         self.queue_bytes
     }
 
-    /// Counts so far.
+    /// Counts so far, of all but cross traffic; the longest queue is that of both.
     pub fn stats(&self) -> LinkStats {
-        self.stats
+        let [flows, cross] = self.stats;
+        LinkStats {
+            max_queue_bytes: flows.max_queue_bytes.max(cross.max_queue_bytes),
+            ..flows
+        }
+    }
+
+    /// Counts of the cross traffic so far.
+    pub fn cross_stats(&self) -> LinkStats {
+        LinkStats {
+            max_queue_bytes: self.stats().max_queue_bytes,
+            ..self.stats[Kind::Cross as usize]
+        }
     }
 
     fn enqueue(&mut self, now: Nanos, queued: Queued<T>) -> bool {
@@ -188,7 +206,8 @@ impl<T: Clone> Link<T> {
             return false;
         }
         self.queue_bytes = length;
-        self.stats.max_queue_bytes = self.stats.max_queue_bytes.max(length);
+        let stats = &mut self.stats[queued.kind as usize];
+        stats.max_queue_bytes = stats.max_queue_bytes.max(length);
         if self.queue.is_empty() {
             self.head_done = now.saturating_add(self.transmission(f64::from(queued.bytes)));
         }
@@ -210,9 +229,11 @@ impl<T: Clone> Link<T> {
             self.queue_bytes -= u64::from(head.bytes);
             self.order += 1;
             self.in_flight.push(InFlight {
-                at,
                 order: self.order,
+                kind: head.kind,
+                bytes: head.bytes,
                 delivery: Delivery {
+                    at,
                     item: head.item,
                     marked_ce: head.marked_ce,
                 },
@@ -239,30 +260,6 @@ impl<T: Clone> Link<T> {
             None => 0,
             Some(0) => Nanos::MAX,
             Some(rate) => (bytes * SECOND as f64 / rate as f64).ceil() as Nanos,
-        }
-    }
-}
-
-impl Chances {
-    fn lost(&mut self, loss: Loss) -> bool {
-        let (step, draw) = (self.loss.unit(), self.loss.unit());
-        match loss {
-            Loss::None => false,
-            Loss::Bernoulli { ratio } => draw < ratio,
-            Loss::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            } => {
-                let leave = if self.bad_state {
-                    bad_to_good
-                } else {
-                    good_to_bad
-                };
-                self.bad_state ^= step < leave;
-                draw < if self.bad_state { loss_bad } else { loss_good }
-            }
         }
     }
 }

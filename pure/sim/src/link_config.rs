@@ -1,6 +1,8 @@
 //! What a link is like, and what it tells.
 
 use windlass_cc::Nanos;
+use windlass_experiment::observed::LinkObserved;
+use windlass_experiment::setup::{self, Direction};
 
 /// How a link loses packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,19 +50,60 @@ pub struct LinkConfig {
     pub ecn_mark_bytes: Option<u64>,
 }
 
-impl Default for LinkConfig {
+impl LinkConfig {
     /// A perfect wire of no length.
+    pub const WIRE: LinkConfig = LinkConfig {
+        rate_bytes_per_s: None,
+        delay: 0,
+        jitter: 0,
+        loss: Loss::None,
+        reorder_ratio: 0.0,
+        reorder_extra: 0,
+        duplicate_ratio: 0.0,
+        queue_bytes: u64::MAX,
+        ecn_mark_bytes: None,
+    };
+}
+
+impl Default for LinkConfig {
     fn default() -> Self {
+        LinkConfig::WIRE
+    }
+}
+
+impl From<&Direction> for LinkConfig {
+    fn from(direction: &Direction) -> Self {
+        let rate = direction.rate_bits_per_s;
         LinkConfig {
-            rate_bytes_per_s: None,
-            delay: 0,
-            jitter: 0,
-            loss: Loss::None,
-            reorder_ratio: 0.0,
-            reorder_extra: 0,
-            duplicate_ratio: 0.0,
-            queue_bytes: u64::MAX,
-            ecn_mark_bytes: None,
+            rate_bytes_per_s: (rate > 0).then(|| (rate / 8).max(1)),
+            delay: direction.delay_ns,
+            jitter: direction.jitter_ns,
+            loss: direction.loss.into(),
+            reorder_ratio: direction.reorder_ratio,
+            reorder_extra: direction.reorder_extra_ns,
+            duplicate_ratio: direction.duplicate_ratio,
+            queue_bytes: direction.queue_bytes,
+            ecn_mark_bytes: direction.ecn_mark_bytes,
+        }
+    }
+}
+
+impl From<setup::Loss> for Loss {
+    fn from(loss: setup::Loss) -> Self {
+        match loss {
+            setup::Loss::None => Loss::None,
+            setup::Loss::Independent { ratio } => Loss::Bernoulli { ratio },
+            setup::Loss::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            } => Loss::GilbertElliott {
+                good_to_bad,
+                bad_to_good,
+                loss_good,
+                loss_bad,
+            },
         }
     }
 }
@@ -79,6 +122,8 @@ pub enum Fate {
 /// A packet at the link's exit.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Delivery<T> {
+    /// When it arrived.
+    pub at: Nanos,
     /// What was sent.
     pub item: T,
     /// The link marked it: congestion experienced.
@@ -104,6 +149,22 @@ pub struct LinkStats {
     pub marked: u64,
     /// Packets delivered, second copies included.
     pub delivered: u64,
+    /// Bytes delivered, second copies included.
+    pub delivered_bytes: u64,
     /// Longest queue, bytes.
     pub max_queue_bytes: u64,
+}
+
+impl From<LinkStats> for LinkObserved {
+    fn from(stats: LinkStats) -> Self {
+        LinkObserved {
+            offered_packets: stats.offered,
+            lost_packets: stats.lost,
+            dropped_packets: stats.dropped,
+            marked_packets: stats.marked,
+            delivered_packets: stats.delivered,
+            delivered_bytes: stats.delivered_bytes,
+            max_queue_bytes: stats.max_queue_bytes,
+        }
+    }
 }

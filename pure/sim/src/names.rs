@@ -6,6 +6,8 @@ use windlass_wire::{Addr, FlowKey};
 
 /// The server listens here.
 pub(crate) const SERVER_PORT: u16 = 443;
+/// Each connection has a client port of its own, from here on.
+pub(crate) const FIRST_CLIENT_PORT: u16 = 40_000;
 
 /// A connection of the client's `client_port`, from the server's end.
 pub(crate) fn server_key(v6: bool, client_port: u16) -> FlowKey {

@@ -1,6 +1,6 @@
 //! What stands between the two ends.
 
-use windlass_engine::{Nanos, Side};
+use windlass_engine::{FlowInfo, Nanos, Side};
 
 /// A box in the middle: frames in, frames out, time as an argument.
 pub trait Middlebox {
@@ -21,6 +21,11 @@ pub trait Middlebox {
 
     /// Counters by name, whichever the box has.
     fn counters(&self) -> Vec<(String, u64)> {
+        Vec::new()
+    }
+
+    /// The flows that it governs, as they are now.
+    fn flow_infos(&self) -> Vec<FlowInfo> {
         Vec::new()
     }
 }

@@ -35,6 +35,7 @@ pub struct Ack {
 pub(super) struct Progress {
     pub advanced: bool,
     pub acked: usize,
+    pub acked_bytes: u64,
     pub delivered: u32,
     pub dsack: bool,
     pub dsack_of_probe: bool,
@@ -44,6 +45,8 @@ pub(super) struct Progress {
     pub newly_sacked: bool,
     pub dup: bool,
     pub lost: usize,
+    /// Of the newest segment delivered that was sent once, or by the timestamps.
+    pub rtt: Option<Nanos>,
     /// When the first and the last never-retransmitted segment delivered was sent.
     pub first_acked: Option<Nanos>,
     pub last_acked: Option<Nanos>,
@@ -55,6 +58,7 @@ impl Sender {
     /// Takes an ACK in.
     pub fn on_ack(&mut self, ack: &Ack) {
         let prior_una = self.una;
+        self.note_before();
         let mut p = Progress::default();
         if ack.number < self.una {
             self.take_sack(ack, prior_una, &mut p);
@@ -64,6 +68,7 @@ impl Sender {
             return;
         }
         p.advanced = ack.number > self.una;
+        p.acked_bytes = ack.number - self.una;
         let updated = self.update_window(ack);
         self.una = ack.number;
         if p.advanced {
@@ -72,7 +77,7 @@ impl Sender {
         self.take_sack(ack, prior_una, &mut p);
         self.take_cumulative(ack, &mut p);
         p.dup = !p.advanced && !ack.has_data && !updated && self.board.packets_out() > 0;
-        self.sample_rtt(ack, &p);
+        self.sample_rtt(ack, &mut p);
         self.end_tail_probe(ack, &p);
         self.alert(ack, &mut p);
         self.control(ack, &p);
@@ -178,6 +183,9 @@ impl Sender {
             p.original |= segment.end <= self.high;
             self.rack.reordering_seen |= segment.end < self.highest_sacked;
         }
+        let bytes = u64::from(self.mss);
+        self.sampler
+            .on_delivered(bytes, segment.at, segment.end, &segment.snapshot);
         let rtt = now - segment.at;
         if segment.retransmissions > 0 && rtt < self.rtt.min_rtt {
             return;
@@ -188,7 +196,7 @@ impl Sender {
         }
     }
 
-    fn sample_rtt(&mut self, ack: &Ack, p: &Progress) {
+    fn sample_rtt(&mut self, ack: &Ack, p: &mut Progress) {
         let sequence = p.first_acked.filter(|_| !p.retransmitted);
         let stamped = || {
             let echo = ack.echo.filter(|&e| e != 0 && p.advanced)?;
@@ -196,14 +204,16 @@ impl Sender {
             (ms < 120_000).then(|| Nanos::from(ms) * MILLISECOND)
         };
         let since = |at: Nanos| ack.now - at;
-        let rtt = sequence.or(p.first_sacked).map(since).or_else(stamped);
-        if let Some(rtt) = rtt {
+        let measured = sequence.or(p.first_sacked).map(since);
+        let by_stamp = measured.is_none().then(stamped).flatten();
+        if let Some(rtt) = measured.or(by_stamp) {
             self.rtt.sample(rtt);
         }
         let newest = p
             .last_sacked
             .or(p.last_acked.filter(|_| !p.retransmitted))
             .map(since);
+        p.rtt = newest.or(by_stamp);
         if let Some(rtt) = newest {
             self.cc.on_rtt(&RttEvent {
                 now: ack.now,

@@ -94,6 +94,11 @@ pub enum Close {
     AfterWrites,
     /// `close()` once the peer has closed and all is written.
     AfterPeer,
+    /// `close()` once this many bytes have been received and all is written.
+    AfterReceived {
+        /// Bytes received from the peer.
+        bytes: u64,
+    },
     /// Reset once this many bytes have been received.
     Reset {
         /// Bytes received from the peer.
@@ -149,6 +154,8 @@ pub struct EndStats {
     pub bytes_sent: u64,
     /// Payload bytes sent again.
     pub bytes_retransmitted: u64,
+    /// Segments sent again.
+    pub segments_retransmitted: u64,
     /// Segments received with a good checksum.
     pub segments_received: u64,
     /// Payload bytes received in order.
@@ -189,8 +196,16 @@ pub struct EndStats {
     pub max_cwnd_packets: u32,
     /// How HyStart ended slow start, if it did.
     pub hystart_exit: Option<HystartExit>,
-    /// Smoothed RTT now, ns.
+    /// Smoothed RTT now, ns; 0 before the first sample.
     pub srtt: Nanos,
+    /// Smallest RTT, ns; 0 before the first sample.
+    pub min_rtt: Nanos,
+    /// Delivery rate of the newest sample, bytes/s.
+    pub delivery_rate: u64,
+    /// Rate at which it paces, or by which it measures its bursts, bytes/s; `None` before either.
+    pub pacing_rate: Option<u64>,
+    /// Segments thought to be in the network now.
+    pub packets_in_flight: u32,
     /// Congestion window now, packets.
     pub cwnd_packets: u32,
     /// Slow-start threshold now, packets; `u32::MAX` is infinite.

@@ -13,12 +13,12 @@ impl Content {
         Content { seed }
     }
 
-    /// Eight bytes of the stream (the finaliser of SplitMix64, Steele et al. 2014).
-    fn word(self, index: u64) -> [u8; 8] {
+    /// Eight bytes of the stream, the first one lowest (the finaliser of SplitMix64, Steele et al. 2014).
+    fn word(self, index: u64) -> u64 {
         let mut z = self.seed ^ index.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)).to_le_bytes()
+        z ^ (z >> 31)
     }
 
     /// Appends the `len` bytes from `offset` on.
@@ -26,10 +26,10 @@ impl Content {
         let end = out.len() + len;
         let skip = (offset % 8) as usize;
         let mut index = offset / 8;
-        out.extend_from_slice(&self.word(index)[skip..]);
+        out.extend_from_slice(&self.word(index).to_le_bytes()[skip..]);
         while out.len() < end {
             index += 1;
-            out.extend_from_slice(&self.word(index));
+            out.extend_from_slice(&self.word(index).to_le_bytes());
         }
         out.truncate(end);
     }
@@ -38,24 +38,25 @@ impl Content {
     pub fn first_difference(self, offset: u64, bytes: &[u8]) -> Option<u64> {
         let skip = ((8 - offset % 8) % 8) as usize;
         let (head, rest) = bytes.split_at(skip.min(bytes.len()));
-        let at_start = self.word(offset / 8);
+        let at_start = self.word(offset / 8).to_le_bytes();
         let from = (offset % 8) as usize;
         if head != &at_start[from..from + head.len()][..] {
             return self.scan(offset, head);
         }
         let first = (offset + skip as u64) / 8;
-        for (index, chunk) in (first..).zip(rest.chunks(8)) {
-            if chunk != &self.word(index)[..chunk.len()] {
+        let (words, tail) = rest.as_chunks::<8>();
+        for (index, chunk) in (first..).zip(words) {
+            if u64::from_le_bytes(*chunk) != self.word(index) {
                 return self.scan(index * 8, chunk);
             }
         }
-        None
+        self.scan((first + words.len() as u64) * 8, tail)
     }
 
     fn scan(self, offset: u64, bytes: &[u8]) -> Option<u64> {
         (offset..)
             .zip(bytes)
-            .find(|&(at, &byte)| byte != self.word(at / 8)[(at % 8) as usize])
+            .find(|&(at, &byte)| byte != self.word(at / 8).to_le_bytes()[(at % 8) as usize])
             .map(|(at, _)| at)
     }
 }

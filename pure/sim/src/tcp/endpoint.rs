@@ -170,6 +170,9 @@ impl Endpoint {
             bytes_received: self.receiver.received(),
             hystart_exit: self.sender.cc.hystart_exit,
             srtt: self.sender.rtt.srtt,
+            min_rtt: self.sender.rtt.min_rtt_or_zero(),
+            pacing_rate: self.sender.shown_pacing_rate(),
+            packets_in_flight: self.sender.packets_in_flight(),
             cwnd_packets: self.sender.cc.cwnd,
             ssthresh_packets: self.sender.cc.ssthresh,
             ..self.sender.stats
@@ -219,6 +222,7 @@ impl Endpoint {
         let close = match self.app.close {
             Close::AfterWrites => true,
             Close::AfterPeer => self.receiver.finished(),
+            Close::AfterReceived { bytes } => received >= bytes,
             Close::Reset { .. } => false,
         };
         if close && !self.closed {

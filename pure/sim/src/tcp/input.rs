@@ -91,7 +91,7 @@ impl Endpoint {
         self.agreed.ecn = ecn_setup && self.config.ecn;
         self.agree(segment);
         self.sample_handshake(now);
-        self.state = State::Established;
+        self.begin();
         self.receiver.demand_ack();
         self.run_app(now);
     }
@@ -105,9 +105,14 @@ impl Endpoint {
             return;
         }
         self.sample_handshake(now);
-        self.state = State::Established;
+        self.begin();
         self.on_segment(now, segment, payload);
         self.run_app(now);
+    }
+
+    fn begin(&mut self) {
+        self.state = State::Established;
+        self.sender.start_algorithm(u64::from(self.config.isn));
     }
 
     fn sample_handshake(&mut self, now: Nanos) {

@@ -2,12 +2,15 @@
 //! tell the difference.
 
 mod ack;
+mod burst;
 mod codec;
 mod config;
 mod content;
 mod endpoint;
 mod input;
+mod native;
 mod output;
+mod rate;
 mod receiver;
 mod recovery;
 mod reduction;

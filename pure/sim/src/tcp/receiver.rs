@@ -133,11 +133,9 @@ impl Receiver {
         if start < self.nxt {
             self.dsack = Some((start, self.nxt));
         }
-        let before = self.covered();
         let in_order = start <= self.nxt;
-        self.merge(start.max(self.nxt), end);
+        let new_bytes = self.merge(start.max(self.nxt), end);
         self.take_in_order();
-        let new_bytes = self.covered() - before;
         if !in_order || !self.pending.is_empty() || fin {
             self.ack_now = true;
         } else {
@@ -150,30 +148,33 @@ impl Receiver {
         }
     }
 
-    fn covered(&self) -> u64 {
-        self.nxt + self.pending.iter().map(|(s, e)| e - s).sum::<u64>()
-    }
-
     fn holds(&self, start: u64, end: u64) -> bool {
         let below = self.pending.range(..=start).next_back();
         below.is_some_and(|(_, &range_end)| range_end >= end)
     }
 
-    fn merge(&mut self, start: u64, end: u64) {
+    /// How many bytes of it are new.
+    fn merge(&mut self, start: u64, end: u64) -> u64 {
         let (mut start, mut end) = (start, end);
+        let mut known = 0;
         if let Some((&s, &e)) = self.pending.range(..=start).next_back()
             && e >= start
         {
             start = s;
             end = end.max(e);
+            known = e - s;
+            self.pending.remove(&s);
+            self.recent.retain(|&r| r != s);
         }
         while let Some((&s, &e)) = self.pending.range(start..=end).next() {
             end = end.max(e);
+            known += e - s;
             self.pending.remove(&s);
             self.recent.retain(|&r| r != s);
         }
         self.pending.insert(start, end);
         self.recent.insert(0, start);
+        end - start - known
     }
 
     fn take_in_order(&mut self) {

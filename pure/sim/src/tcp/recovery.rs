@@ -1,6 +1,8 @@
 //! Congestion states and their transitions, by the rules of Linux 6.1: what begins and ends a
 //! recovery, F-RTO (RFC 5682), the tail probe's end (RFC 8985 §7.4).
 
+use windlass_cc::Signal;
+
 use super::ack::{Ack, Progress};
 use super::sender::{CaState, Sender, Undo};
 
@@ -19,7 +21,9 @@ impl Sender {
             // The probe repaired a loss: one reduction.
             self.stats.tail_probe_recoveries += 1;
             self.reduce();
-            self.cc.cwnd = self.cc.ssthresh;
+            if self.native.is_none() {
+                self.cc.cwnd = self.cc.ssthresh;
+            }
             self.undo.marker = None;
             self.state = CaState::Open;
         } else if p.dup && !p.newly_sacked {
@@ -65,13 +69,15 @@ impl Sender {
             }
             CaState::Recovery | CaState::Loss => {
                 if self.may_undo(ack) {
-                    self.undo(false);
+                    self.undo(ack.now, false);
                 } else if !self.sack && self.una == self.high {
                     // RFC 6582 §4: late duplicate ACKs must not begin a new recovery.
                     return false;
                 }
                 if self.state == CaState::Recovery {
                     self.end_reduction();
+                } else {
+                    self.note_left();
                 }
                 self.undo = Undo::default();
                 self.frto = false;
@@ -87,14 +93,14 @@ impl Sender {
             self.board.sacked_out = 0;
         }
         if self.state <= CaState::Disorder && p.dsack && self.dsack_allows_undo() {
-            self.undo(false);
+            self.undo(ack.now, false);
         }
         p.lost = self.detect(ack.now);
         if !self.sack && self.board.sacked_out >= DUP_THRESH {
             p.lost += self.mark_head();
         }
         if self.board.lost_out > 0 {
-            self.enter_recovery(ece);
+            self.enter_recovery(ack.now, ece);
             return;
         }
         if ece && self.state < CaState::Cwr {
@@ -102,6 +108,7 @@ impl Sender {
             self.undo = Undo::default();
             self.reduce();
             self.state = CaState::Cwr;
+            self.tell_congestion(ack.now, Signal::Ecn);
         } else if self.state != CaState::Cwr {
             let disorder = self.board.sacked_out > 0;
             self.state = if disorder {
@@ -119,13 +126,13 @@ impl Sender {
             }
             if self.undo.marker.is_some() && self.echo_is_older(ack) && self.board.retrans_out == 0
             {
-                self.undo(true);
+                self.undo(ack.now, true);
                 self.state = CaState::Open;
                 return;
             }
         }
         if p.dsack && self.dsack_allows_undo() {
-            self.undo(true);
+            self.undo(ack.now, true);
             self.state = CaState::Open;
             return;
         }
@@ -136,7 +143,7 @@ impl Sender {
         let eifel = p.advanced && self.undo.marker.is_some() && self.echo_is_older(ack);
         let frto = self.frto && p.original && self.undo.marker.is_some();
         if eifel || frto || p.dsack && self.dsack_allows_undo() {
-            self.undo(true);
+            self.undo(ack.now, true);
             self.undo = Undo::default();
             self.frto = false;
             self.timeouts = 0;

@@ -1,7 +1,7 @@
 //! Loss detection (RACK, RFC 8985), window reductions (PRR, RFC 6937) and taking them back by
 //! timestamps (Eifel, RFC 3522) and DSACK (RFC 3708).
 
-use windlass_cc::{MILLISECOND, Nanos};
+use windlass_cc::{MILLISECOND, Nanos, Signal};
 
 use super::ack::{Ack, Progress};
 use super::recovery::DUP_THRESH;
@@ -29,10 +29,7 @@ impl Sender {
         let rack = self.rack;
         let patience = rack.rtt + self.reordering_window();
         let mut wait: Nanos = 0;
-        let lost = self.board.mark_lost(|s| {
-            if (s.at, s.end) >= (rack.at, rack.end) {
-                return false;
-            }
+        let lost = self.board.mark_lost_before((rack.at, rack.end), |s| {
             let left = (s.at + patience).saturating_sub(now);
             wait = wait.max(left);
             left == 0
@@ -55,11 +52,11 @@ impl Sender {
 
     pub(super) fn on_reordering_timer(&mut self, now: Nanos) {
         if self.detect(now) > 0 && self.state < CaState::Recovery {
-            self.enter_recovery(false);
+            self.enter_recovery(now, false);
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, ece: bool) {
+    pub(super) fn enter_recovery(&mut self, now: Nanos, ece: bool) {
         self.stats.recoveries += 1;
         let retransmitted = self.board.retrans_out as i64;
         let mut undo = Undo {
@@ -77,6 +74,7 @@ impl Sender {
         }
         self.undo = undo;
         self.state = CaState::Recovery;
+        self.tell_congestion(now, Signal::Loss);
     }
 
     /// `tcp_enter_loss()`.
@@ -113,6 +111,7 @@ impl Sender {
         self.probe_high = None;
         self.cwr_pending = true;
         self.frto = new_recovery || again;
+        self.tell_timeout(now);
     }
 
     /// `tcp_init_cwnd_reduction()`.
@@ -129,6 +128,9 @@ impl Sender {
     /// `tcp_end_cwnd_reduction()`.
     pub(super) fn end_reduction(&mut self) {
         let reduced = self.state == CaState::Cwr || self.undo.marker.is_some();
+        if self.native.is_some() {
+            return self.note_left();
+        }
         if self.cc.ssthresh < SSTHRESH_INFINITE && reduced {
             self.cc.cwnd = self.cc.ssthresh;
         }
@@ -136,6 +138,10 @@ impl Sender {
 
     /// `tcp_cong_control()`: PRR while a reduction is spread, growth otherwise.
     pub(super) fn control(&mut self, ack: &Ack, p: &Progress) {
+        self.tell_ack(ack, p);
+        if self.native.is_some() {
+            return;
+        }
         if matches!(self.state, CaState::Cwr | CaState::Recovery) {
             self.proportional_reduction(p);
         } else if p.acked > 0 && p.delivered > 0 && self.is_cwnd_limited() {
@@ -180,7 +186,7 @@ impl Sender {
         self.dsack_allows_undo() || self.undo.marker.is_some() && self.echo_is_older(ack)
     }
 
-    pub(super) fn undo(&mut self, unmark: bool) {
+    pub(super) fn undo(&mut self, now: Nanos, unmark: bool) {
         self.stats.undos += 1;
         if unmark {
             self.board.unmark_lost();
@@ -188,5 +194,6 @@ impl Sender {
         self.cc.cwnd = self.cc.cwnd.max(self.undo.cwnd);
         self.cc.ssthresh = self.cc.ssthresh.max(self.undo.ssthresh);
         self.undo.marker = None;
+        self.tell_spurious(now);
     }
 }

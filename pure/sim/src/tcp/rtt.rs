@@ -44,6 +44,11 @@ impl RttEstimator {
         self.srtt = self.srtt - self.srtt / 8 + rtt / 8;
     }
 
+    /// Smallest sample, 0 before the first, ns.
+    pub fn min_rtt_or_zero(&self) -> Nanos {
+        if self.srtt == 0 { 0 } else { self.min_rtt }
+    }
+
     /// Retransmission timeout without back-off: Linux adds max(4·rttvar, 200 ms) to the smoothed
     /// RTT where RFC 6298 only bounds the sum.
     pub fn rto(&self) -> Nanos {

@@ -6,6 +6,8 @@
 use windlass_cc::Nanos;
 
 use super::config::{EndConfig, EndStats};
+use super::native::Native;
+use super::rate::{RateSampler, Snapshot};
 use super::rtt::RttEstimator;
 use super::sent::Scoreboard;
 use super::server_cc::ServerCc;
@@ -88,6 +90,8 @@ pub struct Sender {
     pub nxt: u64,
     /// Counts.
     pub stats: EndStats,
+    pub(super) native: Option<Box<Native>>,
+    pub(super) sampler: RateSampler,
     pub(super) board: Scoreboard,
     pub(super) sack: bool,
     pub(super) ecn: bool,
@@ -122,6 +126,18 @@ pub struct Sender {
     pub(super) last_sent: Nanos,
     pub(super) used_packets: u32,
     pub(super) used_stamp: Nanos,
+    /// When the last transmission left; with pacing: when the next may.
+    pub(super) departed: Nanos,
+    /// Pacing holds something back until then.
+    pub(super) pacing_until: Option<Nanos>,
+    /// The super-segment under way ends here.
+    pub(super) burst_end: u64,
+    /// It waits for the window to have room for a super-segment.
+    pub(super) deferred_by_cwnd: bool,
+    /// End of the last segment shorter than the others (`snd_sml`).
+    pub(super) short_end: u64,
+    /// Where the portions begin in which the application's data is kept.
+    pub(super) portion_start: u64,
 }
 
 impl Sender {
@@ -133,6 +149,8 @@ impl Sender {
             una: 0,
             nxt: 0,
             stats: EndStats::default(),
+            native: None,
+            sampler: RateSampler::default(),
             board: Scoreboard::default(),
             sack: false,
             ecn: false,
@@ -167,6 +185,12 @@ impl Sender {
             last_sent: 0,
             used_packets: 0,
             used_stamp: 0,
+            departed: 0,
+            pacing_until: None,
+            burst_end: 0,
+            deferred_by_cwnd: false,
+            short_end: 0,
+            portion_start: 0,
         }
     }
 
@@ -183,6 +207,13 @@ impl Sender {
 
     /// The application writes.
     pub fn write(&mut self, bytes: u64) {
+        let waiting = self.written - self.nxt;
+        let in_flight = self.board.in_flight();
+        let room = in_flight < self.cc.cwnd as usize;
+        if waiting < u64::from(self.mss) && room && self.board.lost_out <= self.board.retrans_out {
+            self.sampler.mark_app_limited(self.bytes_of(in_flight));
+        }
+        self.begin_portion();
         self.written += bytes;
     }
 
@@ -201,7 +232,7 @@ impl Sender {
     }
 
     /// Segment size: never more than half the largest window, so that small windows hold two.
-    fn segment_bytes(&self) -> u64 {
+    pub(super) fn segment_bytes(&self) -> u64 {
         let cut = if self.max_window > 536 {
             self.max_window / 2
         } else {
@@ -213,6 +244,11 @@ impl Sender {
     pub(super) fn set_window(&mut self, window: u64) {
         self.window = window;
         self.max_window = self.max_window.max(window);
+    }
+
+    /// Segments thought to be in the network.
+    pub fn packets_in_flight(&self) -> u32 {
+        self.board.in_flight() as u32
     }
 
     /// Right edge that the peer has shown.
@@ -237,20 +273,29 @@ impl Sender {
 
     /// What may leave now; call until `None`.
     pub fn next(&mut self, now: Nanos, ts_now: u32) -> Option<Transmission> {
+        self.pacing_until = None;
         if let Some(forced) = self.forced.take() {
             return self.send_forced(now, forced);
         }
         let room = self.board.in_flight() < self.cc.cwnd as usize;
         if room && let Some(index) = self.board.next_lost() {
             let fits = index == 0 || self.board.get(index).end <= self.edge();
-            return fits.then(|| self.retransmit(now, index, ts_now));
+            let may = fits && self.paced(now);
+            return may.then(|| self.retransmit(now, index, ts_now));
         }
         self.restart_after_idle(now);
-        let (start, end) = self.next_segment()?;
-        if self.board.in_flight() >= self.cc.cwnd as usize || end > self.edge_for(end) {
-            return None;
+        if self.nxt >= self.burst_end {
+            self.burst_end = self.begin_burst(now)?;
         }
-        Some(self.send_new(now, start, end))
+        let (start, end) = self.next_segment()?;
+        Some(self.send_new(now, start, end.min(self.burst_end)))
+    }
+
+    fn snapshot(&mut self, now: Nanos, in_flight: usize) -> Snapshot {
+        let first = self.board.packets_out() == 0;
+        let lost = self.bytes_of(self.board.marked_lost);
+        let in_flight = self.bytes_of(in_flight + 1);
+        self.sampler.on_sent(now, first, in_flight, lost)
     }
 
     /// A FIN alone may go one beyond the edge, as it takes no buffer.
@@ -260,7 +305,8 @@ impl Sender {
 
     fn send_new(&mut self, now: Nanos, start: u64, end: u64) -> Transmission {
         let first = self.board.packets_out() == 0;
-        self.board.push(start, end, now);
+        let snapshot = self.snapshot(now, self.board.in_flight());
+        self.board.push(start, end, now, snapshot);
         self.nxt = end;
         self.last_sent = now;
         if matches!(self.state, CaState::Cwr | CaState::Recovery) {
@@ -272,6 +318,7 @@ impl Sender {
         }
         self.window_probe = None;
         let fin = end > self.written;
+        self.tell_sent(now, end - start, false);
         Transmission {
             start: start as i64,
             bytes: (end - start) as u32 - u32::from(fin),
@@ -293,8 +340,11 @@ impl Sender {
         if index == 0 {
             self.arm_rto(now);
         }
-        let sent = self.board.retransmit(index, now);
+        let snapshot = self.snapshot(now, self.board.in_flight());
+        let sent = self.board.retransmit(index, now, snapshot);
         self.last_sent = now;
+        self.charge(now, sent.end - sent.start);
+        self.tell_sent(now, sent.end - sent.start, true);
         self.again(sent.start, sent.end)
     }
 
@@ -302,6 +352,7 @@ impl Sender {
         let fin = end > self.written;
         let bytes = (end - start) as u32 - u32::from(fin);
         self.stats.bytes_retransmitted += u64::from(bytes);
+        self.stats.segments_retransmitted += 1;
         Transmission {
             start: start as i64,
             bytes,
@@ -323,7 +374,8 @@ impl Sender {
             }
             Forced::Tail => {
                 let tail = *self.board.tail()?;
-                self.board.touch_tail(now);
+                let snapshot = self.snapshot(now, self.board.in_flight());
+                self.board.touch_tail(now, snapshot);
                 Some(self.again(tail.start, tail.end))
             }
             Forced::WindowProbe => {

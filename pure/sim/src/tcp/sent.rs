@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 
 use windlass_cc::Nanos;
 
+use super::rate::Snapshot;
+
 /// One segment in the network, or thought to be lost there.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
@@ -21,18 +23,26 @@ pub struct Sent {
     pub lost: bool,
     /// Retransmitted since it was taken for lost.
     pub retransmitted: bool,
+    /// What was known at that transmission, for the delivery rate.
+    pub snapshot: Snapshot,
 }
 
 /// Segments between `una` and `nxt`, in order, and how many of them are what.
 #[derive(Clone, Debug, Default)]
 pub struct Scoreboard {
     segments: VecDeque<Sent>,
+    /// Taken for lost, and not sent again since.
+    to_resend: usize,
     /// Reported by SACK; without SACK: duplicate ACKs that came.
     pub sacked_out: usize,
     /// Taken for lost.
     pub lost_out: usize,
     /// Retransmissions thought to be in the network.
     pub retrans_out: usize,
+    /// Segments ever marked lost.
+    pub marked_lost: usize,
+    /// Runs of neighbours ever marked lost together.
+    pub marked_ranges: u32,
 }
 
 impl Scoreboard {
@@ -57,7 +67,7 @@ impl Scoreboard {
     }
 
     /// A segment leaves for the first time.
-    pub fn push(&mut self, start: u64, end: u64, at: Nanos) {
+    pub fn push(&mut self, start: u64, end: u64, at: Nanos, snapshot: Snapshot) {
         self.segments.push_back(Sent {
             start,
             end,
@@ -66,6 +76,7 @@ impl Scoreboard {
             sacked: false,
             lost: false,
             retransmitted: false,
+            snapshot,
         });
     }
 
@@ -78,6 +89,7 @@ impl Scoreboard {
             self.segments.pop_front();
             self.sacked_out -= usize::from(sack && head.sacked);
             self.lost_out -= usize::from(head.lost);
+            self.to_resend -= usize::from(head.lost && !head.retransmitted);
             self.retrans_out -= usize::from(head.retransmitted);
             each(head);
         }
@@ -95,6 +107,7 @@ impl Scoreboard {
             }
             each(*segment);
             self.lost_out -= usize::from(segment.lost);
+            self.to_resend -= usize::from(segment.lost && !segment.retransmitted);
             self.retrans_out -= usize::from(segment.retransmitted);
             self.sacked_out += 1;
             segment.sacked = true;
@@ -105,10 +118,25 @@ impl Scoreboard {
 
     /// Marks as lost every segment not received for which `lost` is true; how many are new. A
     /// retransmission that is lost counts too.
-    pub fn mark_lost(&mut self, mut lost: impl FnMut(&Sent) -> bool) -> usize {
+    pub fn mark_lost(&mut self, lost: impl FnMut(&Sent) -> bool) -> usize {
+        self.mark_lost_before((Nanos::MAX, 0), lost)
+    }
+
+    /// The same among those sent before `newest` (time and end).
+    pub fn mark_lost_before(
+        &mut self,
+        newest: (Nanos, u64),
+        mut lost: impl FnMut(&Sent) -> bool,
+    ) -> usize {
         let mut marked = 0;
+        let mut behind = None;
         for segment in &mut self.segments {
-            if segment.sacked || segment.lost && !segment.retransmitted || !lost(segment) {
+            let late = (segment.at, segment.end) >= newest;
+            // All behind a segment that left once have left after it.
+            if late && segment.retransmissions == 0 {
+                break;
+            }
+            if late || segment.sacked || segment.lost && !segment.retransmitted || !lost(segment) {
                 continue;
             }
             self.lost_out += usize::from(!segment.lost);
@@ -116,7 +144,11 @@ impl Scoreboard {
             segment.lost = true;
             segment.retransmitted = false;
             marked += 1;
+            self.marked_ranges += u32::from(behind != Some(segment.start));
+            behind = Some(segment.end);
         }
+        self.marked_lost += marked;
+        self.to_resend += marked;
         marked
     }
 
@@ -125,6 +157,7 @@ impl Scoreboard {
         for segment in &mut self.segments {
             segment.lost = false;
         }
+        self.to_resend = 0;
         self.lost_out = 0;
     }
 
@@ -138,7 +171,7 @@ impl Scoreboard {
 
     /// The first segment to be retransmitted, if any.
     pub fn next_lost(&self) -> Option<usize> {
-        if self.lost_out == 0 {
+        if self.to_resend == 0 {
             return None;
         }
         self.segments
@@ -152,20 +185,23 @@ impl Scoreboard {
     }
 
     /// The newest segment leaves again as a tail probe, which is not counted as in flight.
-    pub fn touch_tail(&mut self, at: Nanos) {
+    pub fn touch_tail(&mut self, at: Nanos, snapshot: Snapshot) {
         if let Some(tail) = self.segments.back_mut() {
             tail.at = at;
             tail.retransmissions += 1;
+            tail.snapshot = snapshot;
         }
     }
 
     /// The segment at `index` leaves again.
-    pub fn retransmit(&mut self, index: usize, at: Nanos) -> Sent {
+    pub fn retransmit(&mut self, index: usize, at: Nanos, snapshot: Snapshot) -> Sent {
         let segment = &mut self.segments[index];
         self.retrans_out += usize::from(!segment.retransmitted);
+        self.to_resend -= usize::from(segment.lost && !segment.retransmitted);
         segment.retransmitted = true;
         segment.retransmissions += 1;
         segment.at = at;
+        segment.snapshot = snapshot;
         *segment
     }
 }
@@ -177,7 +213,7 @@ mod tests {
     fn board(segments: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         for i in 0..segments {
-            board.push(i * 10, i * 10 + 10, i);
+            board.push(i * 10, i * 10 + 10, i, Snapshot::default());
         }
         board
     }
@@ -190,7 +226,7 @@ mod tests {
         assert_eq!(board.mark_lost(|s| s.end <= 30), 3);
         assert_eq!(board.in_flight(), 4);
         let index = board.next_lost().expect("three are lost");
-        assert_eq!(board.retransmit(index, 99).start, 0);
+        assert_eq!(board.retransmit(index, 99, Snapshot::default()).start, 0);
         assert_eq!((board.in_flight(), board.next_lost()), (5, Some(1)));
         board.acknowledge(60, true, |_| {});
         assert_eq!((board.packets_out(), board.in_flight()), (4, 4));
@@ -204,7 +240,7 @@ mod tests {
     fn a_lost_retransmission_is_lost_again() {
         let mut board = board(2);
         board.mark_lost(|s| s.start == 0);
-        board.retransmit(0, 5);
+        board.retransmit(0, 5, Snapshot::default());
         assert_eq!((board.lost_out, board.retrans_out), (1, 1));
         assert_eq!(board.mark_lost(|s| s.start == 0), 1);
         assert_eq!((board.lost_out, board.retrans_out), (1, 0));

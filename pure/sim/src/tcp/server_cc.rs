@@ -1,12 +1,12 @@
 //! The congestion control of an untouched sender: Reno, and CUBIC with the classic HyStart, in
-//! packets and by the rules that Linux adds to them.
+//! packets and by the rules that Linux adds to them. Other algorithms are in `native.rs`.
 //!
 //! Follows RFC 5681 and RFC 9438 with the constants of Linux 6.1 `tcp_cubic.c` (beta 717/1024,
 //! C 0.4), and Ha & Rhee, "Hybrid Slow Start for High-Bandwidth and Long-Distance Networks" (2008)
 //! with that file's thresholds. Independent of `windlass-cc` on purpose: this is the sender that a
 //! box meets, not the one it would like.
 
-use windlass_cc::{MILLISECOND, Nanos, SECOND};
+use windlass_cc::{AlgorithmId, MILLISECOND, Nanos, SECOND};
 
 /// Which law the sender grows its window by.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -18,6 +18,8 @@ pub enum ServerAlgorithm {
         /// Leave slow start on long ACK trains and on rising delay.
         hystart: bool,
     },
+    /// Any algorithm of `windlass-cc`, which sets window and rate itself.
+    Native(AlgorithmId),
 }
 
 /// Why HyStart ended slow start.
@@ -118,6 +120,11 @@ impl ServerCc {
         }
     }
 
+    /// Which algorithm it is.
+    pub fn algorithm(&self) -> ServerAlgorithm {
+        self.algorithm
+    }
+
     /// The window is below the threshold.
     pub fn in_slow_start(&self) -> bool {
         self.cwnd < self.ssthresh
@@ -196,7 +203,7 @@ impl ServerCc {
             return;
         }
         let per_increase = match self.algorithm {
-            ServerAlgorithm::Reno => f64::from(self.cwnd),
+            ServerAlgorithm::Reno | ServerAlgorithm::Native(_) => f64::from(self.cwnd),
             ServerAlgorithm::Cubic { .. } => self.cubic_count(now, packets),
         };
         self.credit += f64::from(packets) / per_increase;
@@ -243,6 +250,7 @@ impl ServerCc {
         self.cubic.epoch_start = None;
         self.credit = 0.0;
         match self.algorithm {
+            ServerAlgorithm::Native(_) => self.ssthresh,
             ServerAlgorithm::Reno => (self.cwnd / 2).max(2),
             ServerAlgorithm::Cubic { .. } => {
                 // Fast convergence (RFC 9438 §4.7).

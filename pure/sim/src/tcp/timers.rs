@@ -50,11 +50,13 @@ impl Sender {
     /// When [`Sender::on_timer`] is due.
     pub fn poll_at(&self) -> Option<Nanos> {
         let timer = self.timer.map(|t| t.0);
-        timer.into_iter().chain(self.window_probe).min()
+        let others = self.window_probe.into_iter().chain(self.pacing_until);
+        timer.into_iter().chain(others).min()
     }
 
     /// A timer fired; [`Sender::next`] may have something afterwards.
     pub fn on_timer(&mut self, now: Nanos) {
+        self.note_before();
         if let Some((at, kind)) = self.timer
             && at <= now
         {

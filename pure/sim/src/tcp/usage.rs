@@ -13,7 +13,8 @@ impl Sender {
             return;
         }
         let rto = self.rtt.rto();
-        if idle > rto {
+        self.tell_restart(now, idle);
+        if idle > rto && self.native.is_none() {
             self.cc.ssthresh = self.current_ssthresh();
             let restart = self.initial_cwnd.min(self.cc.cwnd);
             let halvings = (idle / rto).min(31) as u32;
@@ -35,7 +36,8 @@ impl Sender {
     /// After a burst of [`Sender::next`]: window validation and the tail-probe timer.
     pub fn after_burst(&mut self, now: Nanos, sent_any: bool) {
         self.stats.max_cwnd_packets = self.stats.max_cwnd_packets.max(self.cc.cwnd);
-        let limited = self.board.in_flight() >= self.cc.cwnd as usize;
+        let limited = std::mem::take(&mut self.deferred_by_cwnd)
+            || self.board.in_flight() >= self.cc.cwnd as usize;
         if sent_any || limited {
             self.validate_cwnd(now, limited);
         }
@@ -67,7 +69,7 @@ impl Sender {
         }
         self.used_packets = self.used_packets.max(out as u32);
         // Linux spares senders whose socket buffer is full: the window was the limit there.
-        let starved = self.next_segment().is_none();
+        let starved = self.next_segment().is_none() && self.native.is_none();
         if starved && self.state == CaState::Open && now - self.used_stamp >= self.rtt.rto() {
             let used = self.used_packets.max(self.initial_cwnd);
             if used < self.cc.cwnd {

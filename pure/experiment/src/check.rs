@@ -1,0 +1,250 @@
+//! Whether what came of an experiment is good enough.
+
+use std::collections::BTreeMap;
+
+use crate::condition::Condition;
+use crate::experiment::Experiment;
+use crate::metric::{Metric, Part};
+use crate::rows::Row;
+use crate::statistics::Statistic;
+
+/// How the values of many cells become one.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Over {
+    /// Each cell has one value, the median of its repetitions (divided by the other contestant's,
+    /// if there is one); the statistic is of these.
+    Cells(Statistic),
+    /// All flows of all cells together: what is above the line summed, divided by what is below.
+    Pooled,
+}
+
+/// What the value may be.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Limit {
+    /// No more than this.
+    AtMost(f64),
+    /// No less than this.
+    AtLeast(f64),
+}
+
+impl Limit {
+    /// The number.
+    pub fn number(self) -> f64 {
+        match self {
+            Limit::AtMost(number) | Limit::AtLeast(number) => number,
+        }
+    }
+
+    /// Whether `value` is within it.
+    pub fn allows(self, value: f64) -> bool {
+        match self {
+            Limit::AtMost(limit) => value <= limit,
+            Limit::AtLeast(limit) => value >= limit,
+        }
+    }
+}
+
+/// Something that must hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Check {
+    /// In words.
+    pub name: String,
+    /// What is computed.
+    pub metric: Metric,
+    /// Indices of the contestants that it is computed of.
+    pub of: Vec<usize>,
+    /// Index of the contestant whose value in the same cell it is divided by.
+    pub to: Option<usize>,
+    /// Names of the groups of flows; none: all but those in the background.
+    pub flows: Vec<String>,
+    /// Which cells.
+    pub conditions: Vec<Condition>,
+    /// How the cells become one number.
+    pub over: Over,
+    /// What that may be.
+    pub limit: Limit,
+}
+
+/// What came of a check.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Verdict {
+    /// Of the check.
+    pub name: String,
+    /// `None` when nothing could be computed.
+    pub value: Option<f64>,
+    /// Of the check.
+    pub limit: Limit,
+    /// Whether it holds.
+    pub pass: bool,
+    /// The cell and contestant nearest to the limit or farthest beyond it, in words.
+    pub worst: Option<String>,
+    /// Why it fails, beside the value.
+    pub reason: Option<String>,
+}
+
+/// Rows by cell and contestant.
+pub struct Grouped<'a>(BTreeMap<(usize, usize), Vec<&'a Row>>);
+
+impl<'a> Grouped<'a> {
+    /// Groups them.
+    pub fn new(rows: &'a [Row]) -> Grouped<'a> {
+        let mut groups: BTreeMap<_, Vec<&Row>> = BTreeMap::new();
+        for row in rows {
+            let key = (row.cell, row.contestant);
+            groups.entry(key).or_default().push(row);
+        }
+        Grouped(groups)
+    }
+
+    /// The rows of a contestant in a cell.
+    pub fn of(&self, cell: usize, contestant: usize) -> &[&'a Row] {
+        self.0.get(&(cell, contestant)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Median over the flows, or runs, of a contestant in a cell.
+    pub fn median(
+        &self,
+        cell: usize,
+        contestant: usize,
+        metric: Metric,
+        flows: &[String],
+    ) -> Option<f64> {
+        let parts = metric.parts(self.of(cell, contestant), flows);
+        let values: Vec<f64> = parts.into_iter().map(Part::value).collect();
+        Statistic::Median.of(&values)
+    }
+}
+
+/// All checks for which the runs of the experiment suffice. (After [`Experiment::select`] they may
+/// not: a check whose contestant was not to run says nothing.)
+pub fn all(experiment: &Experiment, rows: &[Row]) -> Vec<Verdict> {
+    let planned = Planned::new(experiment);
+    let grouped = Grouped::new(rows);
+    let checks = experiment
+        .checks
+        .iter()
+        .filter(|check| planned.suffices(check));
+    checks
+        .map(|check| evaluate(check, experiment, &grouped))
+        .collect()
+}
+
+/// Which contestants are to run in which cells.
+struct Planned<'a> {
+    experiment: &'a Experiment,
+    runs: BTreeMap<(usize, usize), u32>,
+}
+
+impl<'a> Planned<'a> {
+    fn new(experiment: &'a Experiment) -> Planned<'a> {
+        let runs = experiment.runs.iter();
+        let runs = runs
+            .map(|r| ((r.cell, r.contestant), r.repetition))
+            .collect();
+        Planned { experiment, runs }
+    }
+
+    fn suffices(&self, check: &Check) -> bool {
+        let cells = cells(check, self.experiment);
+        cells.into_iter().any(|cell| {
+            let runs = |contestant: usize| self.runs.contains_key(&(cell, contestant));
+            check.of.iter().any(|c| runs(*c)) && check.to.is_none_or(runs)
+        })
+    }
+}
+
+fn cells(check: &Check, experiment: &Experiment) -> Vec<usize> {
+    let meets = |cell: &usize| experiment.meets(&experiment.cells[*cell], &check.conditions);
+    (0..experiment.cells.len()).filter(meets).collect()
+}
+
+/// What the rows say of a check.
+pub fn evaluate(check: &Check, experiment: &Experiment, rows: &Grouped<'_>) -> Verdict {
+    let mut found = Found::default();
+    for cell in cells(check, experiment) {
+        for contestant in &check.of {
+            found.add(check, rows, cell, *contestant);
+        }
+    }
+    let value = match check.over {
+        Over::Cells(statistic) => {
+            let values: Vec<f64> = found.cells.iter().map(|(v, ..)| *v).collect();
+            statistic.of(&values)
+        }
+        Over::Pooled => (found.pooled.by > 0.0).then(|| found.pooled.value()),
+    };
+    let reason = match (value, found.failed) {
+        (_, failed) if failed > 0 => Some(format!("{failed} of {} flows failed", found.flows)),
+        (None, _) if found.flows == 0 => Some("there are no rows for it".to_owned()),
+        (None, _) => Some(format!("nothing tells {} here", check.metric.name())),
+        (Some(_), _) => None,
+    };
+    let worst = found.worst(check.limit).map(|(value, cell, contestant)| {
+        let contestant = &experiment.contestants[contestant];
+        let cell = experiment.describe(cell);
+        let at = if cell.is_empty() {
+            String::new()
+        } else {
+            format!(" at {cell}")
+        };
+        format!("{contestant}{at}: {value:.3}")
+    });
+    Verdict {
+        name: check.name.clone(),
+        value,
+        limit: check.limit,
+        pass: reason.is_none() && value.is_some_and(|v| check.limit.allows(v)),
+        worst,
+        reason,
+    }
+}
+
+/// What a check has found so far.
+struct Found {
+    /// Value, cell, contestant.
+    cells: Vec<(f64, usize, usize)>,
+    pooled: Part,
+    flows: usize,
+    failed: usize,
+}
+
+impl Default for Found {
+    fn default() -> Found {
+        Found {
+            cells: Vec::new(),
+            pooled: Part { of: 0.0, by: 0.0 },
+            flows: 0,
+            failed: 0,
+        }
+    }
+}
+
+impl Found {
+    fn add(&mut self, check: &Check, rows: &Grouped<'_>, cell: usize, contestant: usize) {
+        let ours = rows.of(cell, contestant);
+        self.flows += ours.len();
+        if check.metric != Metric::FailedPercent {
+            self.failed += ours.iter().filter(|row| row.failed()).count();
+        }
+        for part in check.metric.parts(ours, &check.flows) {
+            self.pooled.of += part.of;
+            self.pooled.by += part.by;
+        }
+        let median = |contestant| rows.median(cell, contestant, check.metric, &check.flows);
+        let value = match (median(contestant), check.to) {
+            (value, None) => value,
+            (Some(value), Some(to)) => median(to).filter(|v| *v > 0.0).map(|other| value / other),
+            (None, Some(_)) => None,
+        };
+        self.cells.extend(value.map(|v| (v, cell, contestant)));
+    }
+
+    fn worst(&self, limit: Limit) -> Option<(f64, usize, usize)> {
+        let by_value = |a: &&(f64, usize, usize), b: &&(f64, usize, usize)| a.0.total_cmp(&b.0);
+        let worst = match limit {
+            Limit::AtMost(_) => self.cells.iter().max_by(by_value),
+            Limit::AtLeast(_) => self.cells.iter().min_by(by_value),
+        };
+        worst.copied()
+    }
+}

@@ -1,0 +1,248 @@
+//! The base tables, with the overrides of one run in their places, become its setup.
+
+use toml::de::DeTable;
+use windlass_policy::Wrong;
+use windlass_policy::read::{Section, Value};
+
+use super::{flows, link, path_box};
+use crate::setup::{Host, MAX_HOSTS, Pair, Record, Setup};
+
+/// By their Linux names: what Debian's kernel has as modules.
+const CONGESTION_CONTROLS: [(&str, &str); 16] = [
+    ("reno", "reno"),
+    ("cubic", "cubic"),
+    ("bbr", "bbr"),
+    ("bic", "bic"),
+    ("cdg", "cdg"),
+    ("dctcp", "dctcp"),
+    ("highspeed", "highspeed"),
+    ("htcp", "htcp"),
+    ("hybla", "hybla"),
+    ("illinois", "illinois"),
+    ("lp", "lp"),
+    ("scalable", "scalable"),
+    ("vegas", "vegas"),
+    ("veno", "veno"),
+    ("westwood", "westwood"),
+    ("yeah", "yeah"),
+];
+const LIMIT_MAX_S: f64 = 86_400.0;
+const LIMIT_DEFAULT_S: f64 = 300.0;
+/// Enough for every path that can be written here to be filled.
+const RECEIVE_BUFFER_BYTES: u64 = 64 << 20;
+const BOTTLENECKS_MAX: u64 = 16;
+const EXTRA_RTT_MAX_MS: f64 = 10_000.0;
+const INTERVAL_MAX_MS: u64 = 3_600_000;
+
+/// Seconds as nanoseconds.
+pub(super) fn seconds(s: f64) -> u64 {
+    (s * 1e9).round() as u64
+}
+
+/// Milliseconds as nanoseconds.
+pub(super) fn millis(ms: f64) -> u64 {
+    (ms * 1e6).round() as u64
+}
+
+/// Reads all of them. The seed is the caller's to set.
+pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
+    let mut file = Section::new("the file", table);
+    let topology = Topology::read(file.take("topology"))?;
+    let bottleneck = link::read(file.need("link", "{ rate_mbit = 50, rtt_ms = 100 }")?)?;
+    let server = host(file.take("server"), "[server]")?;
+    let client = host(file.take("client"), "[client]")?;
+    let groups = flows::read(
+        file.need("flows", "[{ mb = 10 }]")?,
+        topology.pairs.len() as u64,
+    )?;
+    let cross = file.take("cross_traffic");
+    let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
+    let path_box = path_box::read(file.take("box"), &groups, &topology.pairs)?;
+    let record = record(file.take("record"))?;
+    let limit_ns = limit(file.take("run"))?;
+    file.finish()?;
+    Ok(Setup {
+        seed: 0,
+        limit_ns,
+        servers: vec![server; topology.servers],
+        clients: vec![client; topology.clients],
+        bottlenecks: vec![bottleneck; topology.bottlenecks],
+        pairs: topology.pairs,
+        path_box,
+        flows: groups.into_iter().map(|g| g.group).collect(),
+        cross_traffic: cross_traffic.unwrap_or(Ok(Vec::new()))?,
+        record,
+    })
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Line,
+    Dumbbell,
+    ParkingLot,
+    ManyToOne,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("line", Kind::Line),
+    ("dumbbell", Kind::Dumbbell),
+    ("parking-lot", Kind::ParkingLot),
+    ("many-to-one", Kind::ManyToOne),
+];
+
+struct Topology {
+    servers: usize,
+    clients: usize,
+    bottlenecks: usize,
+    pairs: Vec<Pair>,
+}
+
+impl Topology {
+    fn read(value: Option<Value<'_>>) -> Result<Topology, Wrong> {
+        let mut section = match value {
+            Some(value) => value.section("[topology]")?,
+            None => Section::new("[topology]", DeTable::new()),
+        };
+        let kind = match section.take("kind") {
+            Some(value) => value.word(&KINDS)?,
+            None => Kind::Line,
+        };
+        let hosts = MAX_HOSTS as u64;
+        let mut count = |key: &'static str, wanted: Kind, max: u64| {
+            let Some(value) = section.take(key) else {
+                return Ok(2);
+            };
+            let count = value.integer(1..=max, key)?;
+            if kind != wanted {
+                let words = KINDS.iter().find(|(_, k)| *k == wanted);
+                let what = format!("{key} is for another kind of topology");
+                let help = format!(
+                    "leave it out, or write kind = \"{}\"",
+                    words.map_or("", |w| w.0)
+                );
+                return Err(Wrong::new(value.span(), what, help));
+            }
+            Ok(count)
+        };
+        let pairs = count("pairs", Kind::Dumbbell, hosts)? as usize;
+        let bottlenecks = count("bottlenecks", Kind::ParkingLot, BOTTLENECKS_MAX)? as usize;
+        let senders = count("senders", Kind::ManyToOne, hosts)? as usize;
+        let mut topology = match kind {
+            Kind::Line => Topology::new(1, 1, 1),
+            Kind::Dumbbell => Topology::new(pairs, pairs, 1),
+            Kind::ParkingLot => Topology::new(bottlenecks + 1, bottlenecks + 1, bottlenecks),
+            Kind::ManyToOne => Topology::new(senders, 1, 1),
+        };
+        if let Some(value) = section.take("extra_rtt_ms") {
+            topology.delay(value)?;
+        }
+        section.finish()?;
+        Ok(topology)
+    }
+
+    /// A pair for each server. The first one crosses all bottlenecks, and so do the others if
+    /// there is one only; with more, the second pair crosses the first one, and so on.
+    fn new(servers: usize, clients: usize, bottlenecks: usize) -> Topology {
+        let pair = |server: usize| Pair {
+            server,
+            client: server.min(clients - 1),
+            route: match (server, bottlenecks) {
+                (0, _) | (_, 1) => (0..bottlenecks).collect(),
+                _ => vec![server - 1],
+            },
+            extra_delay_ns: 0,
+        };
+        Topology {
+            servers,
+            clients,
+            bottlenecks,
+            pairs: (0..servers).map(pair).collect(),
+        }
+    }
+
+    fn delay(&mut self, value: Value<'_>) -> Result<(), Wrong> {
+        let span = value.span();
+        let delays = value.list("[0, 20]")?;
+        if delays.len() != self.pairs.len() {
+            let what = format!("extra_rtt_ms has {} values", delays.len());
+            let help = format!("give it one for each of the {} pairs", self.pairs.len());
+            return Err(Wrong::new(span, what, help));
+        }
+        for (pair, value) in self.pairs.iter_mut().zip(delays) {
+            pair.extra_delay_ns = millis(value.number(0.0..=EXTRA_RTT_MAX_MS, "ms")?) / 2;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a Linux congestion control.
+pub(super) fn congestion_control(value: &Value<'_>) -> Result<String, Wrong> {
+    value.word(&CONGESTION_CONTROLS).map(str::to_owned)
+}
+
+fn host(value: Option<Value<'_>>, title: &'static str) -> Result<Host, Wrong> {
+    let mut host = Host {
+        congestion_control: "cubic".to_owned(),
+        sack: true,
+        timestamps: true,
+        window_scaling: true,
+        ecn: false,
+        receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+    };
+    let Some(value) = value else {
+        return Ok(host);
+    };
+    let mut section = value.section(title)?;
+    if let Some(value) = section.take("congestion_control") {
+        host.congestion_control = congestion_control(&value)?;
+    }
+    for (key, place) in [
+        ("sack", &mut host.sack),
+        ("timestamps", &mut host.timestamps),
+        ("window_scaling", &mut host.window_scaling),
+        ("ecn", &mut host.ecn),
+    ] {
+        if let Some(value) = section.take(key) {
+            *place = value.boolean()?;
+        }
+    }
+    if let Some(value) = section.take("receive_buffer_kb") {
+        host.receive_buffer_bytes = value.integer(4..=1_000_000, "kB")? * 1000;
+    }
+    section.finish()?;
+    Ok(host)
+}
+
+fn record(value: Option<Value<'_>>) -> Result<Record, Wrong> {
+    let mut record = Record::default();
+    let Some(value) = value else {
+        return Ok(record);
+    };
+    let mut section = value.section("[record]")?;
+    for (key, place) in [
+        ("series_ms", &mut record.series_interval_ns),
+        ("usage_ms", &mut record.usage_interval_ns),
+    ] {
+        if let Some(value) = section.take(key) {
+            *place = value.integer(0..=INTERVAL_MAX_MS, "ms (0: not at all)")? * 1_000_000;
+        }
+    }
+    section.finish()?;
+    Ok(record)
+}
+
+fn limit(value: Option<Value<'_>>) -> Result<u64, Wrong> {
+    let Some(value) = value else {
+        return Ok(seconds(LIMIT_DEFAULT_S));
+    };
+    let mut section = value.section("[run]")?;
+    for whole in ["repetitions", "seed", "backend"] {
+        section.take(whole);
+    }
+    let limit = match section.take("limit_s") {
+        Some(value) => value.number(0.1..=LIMIT_MAX_S, "s")?,
+        None => LIMIT_DEFAULT_S,
+    };
+    section.finish()?;
+    Ok(seconds(limit))
+}

@@ -1,0 +1,121 @@
+//! `where`, `of`, `flow`: what a check or a table is about.
+
+use core::ops::Range;
+
+use toml::de::DeValue;
+use windlass_policy::read::Value;
+use windlass_policy::{Wrong, suggest};
+
+use super::scalar;
+use crate::condition::{Condition, Test};
+use crate::experiment::Experiment;
+
+/// Reads a table of conditions, at least one cell of which is met.
+pub(super) fn read(value: Value<'_>, experiment: &Experiment) -> Result<Vec<Condition>, Wrong> {
+    let span = value.span();
+    let DeValue::Table(table) = value.into_inner().into_inner() else {
+        let help = "write for example where = { loss_percent = \">= 1\", rtt_ms = [100, 200] }";
+        return Err(Wrong::new(span, "where is a table", help));
+    };
+    let mut conditions = Vec::new();
+    for (key, value) in table {
+        conditions.push(Condition {
+            key: parameter(key.get_ref(), key.span(), experiment)?,
+            test: test(value.get_ref(), value.span())?,
+        });
+    }
+    if !experiment
+        .cells
+        .iter()
+        .any(|cell| experiment.meets(cell, &conditions))
+    {
+        let what = "no cell meets these conditions";
+        let help = "compare them with the values in [sweep] and the names of the cases";
+        return Err(Wrong::new(span, what, help));
+    }
+    Ok(conditions)
+}
+
+/// A parameter of the experiment, or `case`.
+fn parameter(name: &str, span: Range<usize>, experiment: &Experiment) -> Result<String, Wrong> {
+    let known = ["case"]
+        .into_iter()
+        .chain(experiment.parameters.iter().map(String::as_str));
+    let known: Vec<&str> = known.collect();
+    match known.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let what = format!("\"{name}\" is not swept");
+            Err(Wrong::new(span, what, suggest(name, &known)))
+        }
+    }
+}
+
+/// The name of a parameter as a value.
+pub(super) fn parameter_named(value: &Value<'_>, experiment: &Experiment) -> Result<String, Wrong> {
+    parameter(value.text("rtt_ms")?, value.span(), experiment)
+}
+
+fn test(value: &DeValue<'_>, span: Range<usize>) -> Result<Test, Wrong> {
+    let wrong = |what: String| {
+        let help = "write a value, a list of values, or a comparison such as \">= 1\"";
+        Wrong::new(span.clone(), what, help)
+    };
+    match value {
+        DeValue::String(text) => Test::of_text(text).map_err(wrong),
+        DeValue::Array(list) => {
+            let scalars: Option<Vec<_>> = list.iter().map(|v| scalar(v.get_ref())).collect();
+            let scalars = scalars.filter(|all| !all.is_empty());
+            scalars
+                .map(Test::OneOf)
+                .ok_or_else(|| wrong("this is no list of values".to_owned()))
+        }
+        other => match scalar(other) {
+            Some(scalar) => Ok(Test::OneOf(vec![scalar])),
+            None => Err(wrong(format!(
+                "a {} is nothing to compare with",
+                other.type_str()
+            ))),
+        },
+    }
+}
+
+/// A contestant by its name.
+pub(super) fn contestant(value: &Value<'_>, experiment: &Experiment) -> Result<usize, Wrong> {
+    let name = value.text("native-bbr")?;
+    experiment.contestant(name).ok_or_else(|| {
+        let known: Vec<&str> = experiment.contestants.iter().map(String::as_str).collect();
+        let what = format!("no contestant is called \"{name}\"");
+        Wrong::new(value.span(), what, suggest(name, &known))
+    })
+}
+
+/// One name or a list of them.
+pub(super) fn one_or_more<T>(
+    value: Value<'_>,
+    example: &str,
+    each: impl Fn(&Value<'_>) -> Result<T, Wrong>,
+) -> Result<Vec<T>, Wrong> {
+    if !value.is_list() {
+        return Ok(vec![each(&value)?]);
+    }
+    value.list(example)?.iter().map(each).collect()
+}
+
+/// A group of flows by its name.
+pub(super) fn flow(value: &Value<'_>, experiment: &Experiment) -> Result<String, Wrong> {
+    let name = value.text("download")?;
+    let mut known: Vec<&str> = Vec::new();
+    for group in experiment.runs.iter().flat_map(|run| &run.setup.flows) {
+        if !known.contains(&group.name.as_str()) {
+            known.push(&group.name);
+        }
+    }
+    match known.contains(&name) {
+        true => Ok(name.to_owned()),
+        false => {
+            let what = format!("no [[flows]] are called \"{name}\"");
+            Err(Wrong::new(value.span(), what, suggest(name, &known)))
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! `[link]`: what a bottleneck does, and how that changes.
+
+use windlass_policy::Wrong;
+use windlass_policy::read::{Section, Value};
+
+use super::base::{millis, seconds};
+use crate::setup::{Bottleneck, Change, Direction, Loss};
+
+/// A full-sized packet with its Ethernet header, bytes.
+pub(super) const PACKET_BYTES: f64 = 1514.0;
+const RATE_MIN_MBIT: f64 = 0.01;
+const RATE_MAX_MBIT: f64 = 100_000.0;
+const RTT_MAX_MS: f64 = 10_000.0;
+const QUEUE_MAX_PACKETS: f64 = 1e6;
+const LATEST_S: f64 = 86_400.0;
+
+/// How much waits at most.
+#[derive(Clone, Copy)]
+enum Queue {
+    Bdp(f64),
+    Bytes(f64),
+}
+
+/// A link in the units of the file.
+#[derive(Clone, Copy)]
+struct Link {
+    rate_mbit: f64,
+    rtt_ms: f64,
+    loss: Loss,
+    ack_loss: f64,
+    jitter_ms: f64,
+    reorder: f64,
+    reorder_ms: f64,
+    duplicate: f64,
+    queue: Queue,
+    queue_min_packets: f64,
+    ecn_mark_packets: Option<f64>,
+}
+
+/// Reads the table, changes included.
+pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
+    let mut section = value.section("[link]")?;
+    let (rate, rtt) = (
+        section.need("rate_mbit", "50")?,
+        section.need("rtt_ms", "100")?,
+    );
+    let mut link = Link {
+        rate_mbit: read_rate(&rate)?,
+        rtt_ms: read_rtt(&rtt)?,
+        loss: Loss::None,
+        ack_loss: 0.0,
+        jitter_ms: 0.0,
+        reorder: 0.0,
+        reorder_ms: 0.0,
+        duplicate: 0.0,
+        queue: Queue::Bdp(1.0),
+        queue_min_packets: 100.0,
+        ecn_mark_packets: None,
+    };
+    let changes = section.take("change");
+    link.read(&mut section)?;
+    section.finish()?;
+    let (down, up) = link.directions();
+    let changes = changes.map_or(Ok(Vec::new()), |value| read_changes(value, link))?;
+    Ok(Bottleneck { down, up, changes })
+}
+
+fn read_changes(value: Value<'_>, mut link: Link) -> Result<Vec<Change>, Wrong> {
+    let mut changes: Vec<Change> = Vec::new();
+    // A router does not resize its queue when the path behind it changes.
+    link.queue = Queue::Bytes(link.queue_bytes() as f64);
+    for value in value.list("[{ at_s = 5, rate_mbit = 20 }]")? {
+        let mut section = value.section("[[link.change]]")?;
+        let at = section.need("at_s", "5")?;
+        let at_ns = seconds(at.number(0.0..=LATEST_S, "s")?);
+        if changes.last().is_some_and(|last| last.at_ns >= at_ns) {
+            let what = "this change is not later than the one before";
+            return Err(Wrong::new(
+                at.span(),
+                what,
+                "write the changes in order of time",
+            ));
+        }
+        if let Some(value) = section.take("rate_mbit") {
+            link.rate_mbit = read_rate(&value)?;
+        }
+        if let Some(value) = section.take("rtt_ms") {
+            link.rtt_ms = read_rtt(&value)?;
+        }
+        link.read(&mut section)?;
+        section.finish()?;
+        let (down, up) = link.directions();
+        changes.push(Change { at_ns, down, up });
+    }
+    Ok(changes)
+}
+
+fn read_rate(value: &Value<'_>) -> Result<f64, Wrong> {
+    value.number(RATE_MIN_MBIT..=RATE_MAX_MBIT, "Mbit/s")
+}
+
+fn read_rtt(value: &Value<'_>) -> Result<f64, Wrong> {
+    value.number(0.0..=RTT_MAX_MS, "ms")
+}
+
+/// Percent as a share.
+fn share(value: &Value<'_>) -> Result<f64, Wrong> {
+    Ok(value.number(0.0..=100.0, "percent")? / 100.0)
+}
+
+impl Link {
+    /// Replaces what the table names, rate and RTT excepted.
+    fn read(&mut self, section: &mut Section<'_>) -> Result<(), Wrong> {
+        self.read_loss(section)?;
+        self.read_queue(section)?;
+        for (key, place) in [
+            ("ack_loss_percent", &mut self.ack_loss),
+            ("reorder_percent", &mut self.reorder),
+            ("duplicate_percent", &mut self.duplicate),
+        ] {
+            if let Some(value) = section.take(key) {
+                *place = share(&value)?;
+            }
+        }
+        for (key, place) in [
+            ("jitter_ms", &mut self.jitter_ms),
+            ("reorder_ms", &mut self.reorder_ms),
+        ] {
+            if let Some(value) = section.take(key) {
+                *place = value.number(0.0..=RTT_MAX_MS, "ms")?;
+            }
+        }
+        if let Some(value) = section.take("ecn_mark_packets") {
+            self.ecn_mark_packets = Some(value.number(0.0..=QUEUE_MAX_PACKETS, "packets")?);
+        }
+        if self.reorder > 0.0 && self.reorder_ms == 0.0 {
+            let what = "reorder_percent without reorder_ms changes nothing";
+            let help = "write for example reorder_ms = 10: so much later they arrive";
+            return Err(Wrong::new(section.span(), what, help));
+        }
+        Ok(())
+    }
+
+    fn read_loss(&mut self, section: &mut Section<'_>) -> Result<(), Wrong> {
+        let (independent, bursts) = (
+            section.take("loss_percent"),
+            section.take("gilbert_elliott"),
+        );
+        let ratio = independent.as_ref().map(share).transpose()?;
+        match (ratio, bursts) {
+            (Some(ratio), Some(bursts)) if ratio > 0.0 => {
+                let what = "loss_percent and gilbert_elliott contradict each other";
+                return Err(Wrong::new(
+                    bursts.span(),
+                    what,
+                    "leave one of them out, or set loss_percent = 0",
+                ));
+            }
+            (_, Some(bursts)) => self.loss = gilbert_elliott(bursts)?,
+            (Some(0.0), None) => self.loss = Loss::None,
+            (Some(ratio), None) => self.loss = Loss::Independent { ratio },
+            (None, None) => {}
+        }
+        Ok(())
+    }
+
+    fn read_queue(&mut self, section: &mut Section<'_>) -> Result<(), Wrong> {
+        let mut given = false;
+        for (key, max, unit) in [
+            ("queue_bdp", 1000.0, None),
+            ("queue_packets", QUEUE_MAX_PACKETS, Some(PACKET_BYTES)),
+            ("queue_kb", QUEUE_MAX_PACKETS, Some(1000.0)),
+        ] {
+            let Some(value) = section.take(key) else {
+                continue;
+            };
+            let size = value.number(0.0..=max, "")?;
+            self.queue = match unit {
+                None => Queue::Bdp(size),
+                Some(bytes) => Queue::Bytes(size * bytes),
+            };
+            if core::mem::replace(&mut given, true) {
+                let what = "the size of the queue is given twice";
+                let help = "keep one of queue_bdp, queue_packets and queue_kb";
+                return Err(Wrong::new(value.span(), what, help));
+            }
+        }
+        if let Some(value) = section.take("queue_min_packets") {
+            self.queue_min_packets = value.number(1.0..=QUEUE_MAX_PACKETS, "packets")?;
+        }
+        Ok(())
+    }
+
+    fn queue_bytes(&self) -> u64 {
+        let bytes = match self.queue {
+            Queue::Bdp(products) => {
+                let bdp = self.rate_mbit * 1e6 / 8.0 * self.rtt_ms / 1e3;
+                (products * bdp).max(self.queue_min_packets * PACKET_BYTES)
+            }
+            Queue::Bytes(bytes) => bytes,
+        };
+        // A queue without room for one packet would let nothing through.
+        bytes.max(PACKET_BYTES).round() as u64
+    }
+
+    /// Toward the clients, and back. The ACKs share rate, delay and queue; the rest is theirs.
+    fn directions(&self) -> (Direction, Direction) {
+        let mark = self
+            .ecn_mark_packets
+            .map(|n| (n * PACKET_BYTES).round() as u64);
+        let down = Direction {
+            rate_bits_per_s: (self.rate_mbit * 1e6).round() as u64,
+            delay_ns: millis(self.rtt_ms) / 2,
+            jitter_ns: millis(self.jitter_ms),
+            loss: self.loss,
+            reorder_ratio: self.reorder,
+            reorder_extra_ns: millis(self.reorder_ms),
+            duplicate_ratio: self.duplicate,
+            queue_bytes: self.queue_bytes(),
+            ecn_mark_bytes: mark,
+        };
+        let up = Direction {
+            jitter_ns: 0,
+            loss: match self.ack_loss {
+                0.0 => Loss::None,
+                ratio => Loss::Independent { ratio },
+            },
+            reorder_ratio: 0.0,
+            reorder_extra_ns: 0,
+            duplicate_ratio: 0.0,
+            ..down
+        };
+        (down, up)
+    }
+}
+
+fn gilbert_elliott(value: Value<'_>) -> Result<Loss, Wrong> {
+    let mut section = value.section("gilbert_elliott")?;
+    let good_to_bad = share(&section.need("good_to_bad_percent", "0.5")?)?;
+    let bad_to_good = share(&section.need("bad_to_good_percent", "25")?)?;
+    let or = |value: Option<Value<'_>>, default| value.map_or(Ok(default), |v| share(&v));
+    let loss_good = or(section.take("loss_good_percent"), 0.0)?;
+    let loss_bad = or(section.take("loss_bad_percent"), 1.0)?;
+    section.finish()?;
+    Ok(Loss::GilbertElliott {
+        good_to_bad,
+        bad_to_good,
+        loss_good,
+        loss_bad,
+    })
+}

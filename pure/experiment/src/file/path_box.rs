@@ -1,0 +1,146 @@
+//! `[box]`: what stands in the path.
+
+use toml::de::DeTable;
+use windlass_cc::AlgorithmId;
+use windlass_policy::read::{Section, Value};
+use windlass_policy::{Config, MODES, REDUNDANCIES, Wrong, suggest};
+
+use super::flows::Group;
+use crate::setup::{Pair, PathBox, server_address};
+
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    Nothing,
+    Windlass,
+    Command,
+}
+
+const KINDS: [(&str, Kind); 3] = [
+    ("nothing", Kind::Nothing),
+    ("windlass", Kind::Windlass),
+    ("command", Kind::Command),
+];
+
+/// Reads the table; without one, there is nothing.
+pub(super) fn read(
+    value: Option<Value<'_>>,
+    groups: &[Group],
+    pairs: &[Pair],
+) -> Result<PathBox, Wrong> {
+    let mut section = match value {
+        Some(value) => value.section("[box]")?,
+        None => Section::new("[box]", DeTable::new()),
+    };
+    let kind = match section.take("kind") {
+        Some(value) => value.word(&KINDS)?,
+        None => Kind::Nothing,
+    };
+    let words = words(&mut section, kind)?;
+    let verdict = verdict(&mut section)?;
+    let policy = section.take("policy");
+    let full = policy.as_ref().map(full_policy).transpose()?;
+    section.finish()?;
+    match (kind, policy, full) {
+        (Kind::Nothing, ..) => Ok(PathBox::Nothing),
+        (Kind::Command, ..) => Ok(PathBox::Command { words }),
+        (Kind::Windlass, Some(value), Some(policy)) => {
+            let what = match (verdict.is_empty(), groups.iter().all(|g| g.governed)) {
+                (true, true) => return Ok(PathBox::Windlass { policy }),
+                (false, _) => "policy is a whole configuration file, and stands alone",
+                (_, false) => {
+                    "policy stands alone: governed = false of the [[flows]] would be lost"
+                }
+            };
+            let help = "leave the other out, or say it in the policy: [default], [[rule]]";
+            Err(Wrong::new(value.span(), what, help))
+        }
+        (Kind::Windlass, ..) => Ok(PathBox::Windlass {
+            policy: made_policy(&verdict, groups, pairs)?,
+        }),
+    }
+}
+
+fn words(section: &mut Section<'_>, kind: Kind) -> Result<Vec<String>, Wrong> {
+    let example = "[\"./box\", \"{inside}\", \"{outside}\"]";
+    let value = match kind {
+        Kind::Command => Some(section.need("command", example)?),
+        _ => section.take("command"),
+    };
+    let Some(value) = value else {
+        return Ok(Vec::new());
+    };
+    let words = value.list(example)?;
+    words
+        .iter()
+        .map(|w| Ok(w.text("./box")?.to_owned()))
+        .collect()
+}
+
+/// What a rule of the policy says beside its conditions, line by line.
+fn verdict(section: &mut Section<'_>) -> Result<String, Wrong> {
+    let mut text = String::new();
+    if let Some(value) = section.take("algorithm") {
+        let name = value.text("bbr")?;
+        let known: Vec<&str> = AlgorithmId::ALL.iter().map(|id| id.name()).collect();
+        if !known.contains(&name) {
+            let what = format!("the box has no algorithm \"{name}\"");
+            return Err(Wrong::new(value.span(), what, suggest(name, &known)));
+        }
+        text.push_str(&format!("algorithm = \"{name}\"\n"));
+    }
+    if let Some(value) = section.take("mode") {
+        value.word(&MODES)?;
+        text.push_str(&format!("mode = \"{}\"\n", value.text("enforce")?));
+    }
+    if let Some(value) = section.take("redundancy") {
+        value.word(&REDUNDANCIES)?;
+        text.push_str(&format!("redundancy = \"{}\"\n", value.text("off")?));
+    }
+    for key in ["headroom", "insert_sack"] {
+        if let Some(value) = section.take(key) {
+            text.push_str(&format!("{key} = {}\n", value.boolean()?));
+        }
+    }
+    Ok(text)
+}
+
+/// A policy that leaves the servers of ungoverned flows alone.
+fn made_policy(verdict: &str, groups: &[Group], pairs: &[Pair]) -> Result<String, Wrong> {
+    let server = |group: &Group| pairs[group.group.pair].server;
+    let mut alone: Vec<usize> = Vec::new();
+    for group in groups.iter().filter(|g| !g.governed) {
+        let shared = |other: &&Group| other.governed && server(other) == server(group);
+        if let Some(other) = groups.iter().find(shared) {
+            let (name, other) = (&group.group.name, &other.group.name);
+            let what = format!("\"{name}\" is not governed, but shares a server with \"{other}\"");
+            let help =
+                "give it a pair of its own: kind = \"dumbbell\", pairs = 2, and here pair = 1";
+            return Err(Wrong::new(group.span.clone(), what, help));
+        }
+        alone.push(server(group));
+    }
+    alone.sort_unstable();
+    alone.dedup();
+    let mut text = "version = 1\n".to_owned();
+    if !alone.is_empty() {
+        let addresses = alone
+            .iter()
+            .map(|s| format!("\"{}/32\"", server_address(*s)));
+        let addresses = addresses.collect::<Vec<_>>().join(", ");
+        text.push_str("\n[[rule]]\nname = \"not governed\"\ngovern = false\n");
+        text.push_str(&format!("servers = [{addresses}]\n"));
+    }
+    text.push_str(&format!("\n[[rule]]\nname = \"governed\"\n{verdict}"));
+    Ok(text)
+}
+
+fn full_policy(value: &Value<'_>) -> Result<String, Wrong> {
+    let text = value.text("version = 1")?;
+    match Config::parse(text, "policy") {
+        Ok(_) => Ok(text.to_owned()),
+        Err(error) => {
+            let what = format!("in line {} of the policy: {}", error.line, error.what);
+            Err(Wrong::new(value.span(), what, error.help))
+        }
+    }
+}

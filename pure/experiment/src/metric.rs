@@ -1,0 +1,220 @@
+//! What can be computed of rows.
+
+use std::collections::BTreeMap;
+
+use crate::rows::Row;
+use crate::statistics::jain;
+
+/// A quantity of a flow, or of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Metric {
+    /// Time to completion of a flow, s.
+    Seconds,
+    /// Payload received by time, of a flow.
+    GoodputMbitS,
+    /// Payload sent again by server and box, of what was received.
+    RetransmittedPercent,
+    /// Payload sent again by the server.
+    ServerRetransmittedPercent,
+    /// Payload sent again by the box, copies excluded.
+    BoxRetransmittedPercent,
+    /// Payload that both have sent again: the lesser of the two.
+    SentTwicePercent,
+    /// Payload that the box has sent again although the client had it.
+    BoxSpuriousPercent,
+    /// Payload of the box's copies.
+    CopiedPercent,
+    /// Retransmission time-outs of the server by payload received.
+    TimeoutsPer100Mb,
+    /// Most packets held of a flow at once.
+    HeldPacketsMax,
+    /// Packets held of a flow half of the time.
+    HeldPacketsMedian,
+    /// Median of a flow's smoothed RTT.
+    SrttMsMedian,
+    /// Flows that have failed.
+    FailedPercent,
+    /// Packets lost on the links by chance, of a run.
+    LinkLostPercent,
+    /// Packets dropped by full queues, of a run.
+    LinkDroppedPercent,
+    /// Packets marked CE, of a run.
+    LinkMarkedPercent,
+    /// Goodput of the chosen flows of that of all flows of a run.
+    SharePercent,
+    /// Jain's index of the goodputs of the chosen flows of a run.
+    Jain,
+    /// Processor time of the box by time, of a run.
+    CpuPercent,
+    /// Largest resident set of the box, of a run.
+    MaxRssMb,
+}
+
+/// A value as a fraction, so that values can be pooled: the sums divided, not the mean taken.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Part {
+    /// Above the line.
+    pub of: f64,
+    /// Below it.
+    pub by: f64,
+}
+
+impl Part {
+    /// The value itself.
+    pub fn value(self) -> f64 {
+        self.of / self.by
+    }
+}
+
+impl Metric {
+    /// All of them, by name.
+    pub const ALL: [(&'static str, Metric); 20] = [
+        ("seconds", Metric::Seconds),
+        ("goodput_mbit_s", Metric::GoodputMbitS),
+        ("retransmitted_percent", Metric::RetransmittedPercent),
+        (
+            "server_retransmitted_percent",
+            Metric::ServerRetransmittedPercent,
+        ),
+        ("box_retransmitted_percent", Metric::BoxRetransmittedPercent),
+        ("sent_twice_percent", Metric::SentTwicePercent),
+        ("box_spurious_percent", Metric::BoxSpuriousPercent),
+        ("copied_percent", Metric::CopiedPercent),
+        ("timeouts_per_100_mb", Metric::TimeoutsPer100Mb),
+        ("held_packets_max", Metric::HeldPacketsMax),
+        ("held_packets_median", Metric::HeldPacketsMedian),
+        ("srtt_ms_median", Metric::SrttMsMedian),
+        ("failed_percent", Metric::FailedPercent),
+        ("link_lost_percent", Metric::LinkLostPercent),
+        ("link_dropped_percent", Metric::LinkDroppedPercent),
+        ("link_marked_percent", Metric::LinkMarkedPercent),
+        ("share_percent", Metric::SharePercent),
+        ("jain", Metric::Jain),
+        ("cpu_percent", Metric::CpuPercent),
+        ("max_rss_mb", Metric::MaxRssMb),
+    ];
+
+    /// Its name in files and tables.
+    pub fn name(self) -> &'static str {
+        let found = Metric::ALL.iter().find(|(_, metric)| *metric == self);
+        found.map_or("", |(name, _)| name)
+    }
+
+    /// Whether more of it is better.
+    pub fn more_is_better(self) -> bool {
+        matches!(
+            self,
+            Metric::GoodputMbitS | Metric::SharePercent | Metric::Jain
+        )
+    }
+
+    /// Whether a run has one of it, whatever number of flows it has.
+    pub fn of_runs(self) -> bool {
+        matches!(
+            self,
+            Metric::LinkLostPercent
+                | Metric::LinkDroppedPercent
+                | Metric::LinkMarkedPercent
+                | Metric::SharePercent
+                | Metric::Jain
+                | Metric::CpuPercent
+                | Metric::MaxRssMb
+        )
+    }
+
+    /// One for each flow, or for each run, of `rows`, which are those of one contestant in one
+    /// cell. `flows` are the names of the groups meant; none: all but those in the background.
+    /// Flows that have failed count as failed and for nothing else.
+    pub fn parts(self, rows: &[&Row], flows: &[String]) -> Vec<Part> {
+        let chosen = |row: &&&Row| is_chosen(row, flows);
+        if !self.of_runs() {
+            let rows = rows.iter().filter(chosen);
+            return rows.filter_map(|row| self.of_row(row)).collect();
+        }
+        let mut runs: BTreeMap<u32, Vec<&Row>> = BTreeMap::new();
+        for row in rows {
+            runs.entry(row.repetition).or_default().push(row);
+        }
+        let runs = runs
+            .values()
+            .filter(|run| !run.iter().any(|row| row.failed()));
+        runs.filter_map(|run| self.of_run(run, flows)).collect()
+    }
+
+    fn of_row(self, row: &Row) -> Option<Part> {
+        if self == Metric::FailedPercent {
+            let of = if row.failed() { 100.0 } else { 0.0 };
+            return Some(Part { of, by: 1.0 });
+        }
+        if row.failed() {
+            return None;
+        }
+        let plain = |of: f64| Some(Part { of, by: 1.0 });
+        let percent = |bytes: u64| {
+            let by = row.received_bytes as f64;
+            (by > 0.0).then_some(Part {
+                of: bytes as f64 * 100.0,
+                by,
+            })
+        };
+        let (server, the_box) = (row.server_retransmitted_bytes, row.box_retransmitted_bytes);
+        match self {
+            Metric::Seconds => plain(row.seconds),
+            Metric::GoodputMbitS => plain(row.goodput_mbit_s),
+            Metric::RetransmittedPercent => percent(server? + the_box.unwrap_or(0)),
+            Metric::ServerRetransmittedPercent => percent(server?),
+            Metric::BoxRetransmittedPercent => percent(the_box?),
+            Metric::SentTwicePercent => percent(server?.min(the_box?)),
+            Metric::BoxSpuriousPercent => percent(row.box_spurious_bytes?),
+            Metric::CopiedPercent => percent(row.box_copied_bytes?),
+            Metric::TimeoutsPer100Mb => Some(Part {
+                of: row.server_timeouts? as f64,
+                by: row.received_bytes as f64 / 1e8,
+            }),
+            Metric::HeldPacketsMax => plain(row.held_packets_max? as f64),
+            Metric::HeldPacketsMedian => plain(row.held_packets_median?),
+            Metric::SrttMsMedian => plain(row.srtt_ms_median?),
+            _ => None,
+        }
+    }
+
+    fn of_run(self, run: &[&Row], flows: &[String]) -> Option<Part> {
+        let first = run.first()?;
+        let goodputs = |chosen: &dyn Fn(&&&Row) -> bool| -> Vec<f64> {
+            run.iter()
+                .filter(chosen)
+                .map(|row| row.goodput_mbit_s)
+                .collect()
+        };
+        let chosen = |row: &&&Row| is_chosen(row, flows);
+        let plain = |of: f64| Some(Part { of, by: 1.0 });
+        let packets = |count: u64| {
+            let by = first.link.offered_packets as f64;
+            (by > 0.0).then_some(Part {
+                of: count as f64 * 100.0,
+                by,
+            })
+        };
+        match self {
+            Metric::LinkLostPercent => packets(first.link.lost_packets),
+            Metric::LinkDroppedPercent => packets(first.link.dropped_packets),
+            Metric::LinkMarkedPercent => packets(first.link.marked_packets),
+            Metric::SharePercent => {
+                let by: f64 = goodputs(&|_| true).iter().sum();
+                let of = goodputs(&chosen).iter().sum::<f64>() * 100.0;
+                (by > 0.0).then_some(Part { of, by })
+            }
+            Metric::Jain => plain(jain(&goodputs(&chosen))?),
+            Metric::CpuPercent => plain(first.cpu_percent?),
+            Metric::MaxRssMb => plain(first.max_rss_mb?),
+            _ => None,
+        }
+    }
+}
+
+fn is_chosen(row: &Row, flows: &[String]) -> bool {
+    match flows.is_empty() {
+        true => !row.background,
+        false => flows.contains(&row.flow),
+    }
+}

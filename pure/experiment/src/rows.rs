@@ -1,0 +1,205 @@
+//! What came of each flow, as a row of a table.
+
+use crate::experiment::{Experiment, Run};
+use crate::observed::{FlowObserved, LinkObserved, Observed, Sample, Source};
+use crate::statistics::Statistic;
+
+/// Names of the columns beside those of the parameters, in order.
+pub const COLUMNS: [&str; 29] = [
+    "case",
+    "contestant",
+    "repetition",
+    "seed",
+    "flow",
+    "index",
+    "background",
+    "start_s",
+    "seconds",
+    "goodput_mbit_s",
+    "received_bytes",
+    "intact",
+    "error",
+    "server_retransmitted_bytes",
+    "server_timeouts",
+    "box_retransmitted_bytes",
+    "box_copied_bytes",
+    "box_spurious_bytes",
+    "held_packets_max",
+    "held_packets_median",
+    "srtt_ms_median",
+    "share_percent",
+    "link_offered_packets",
+    "link_lost_packets",
+    "link_dropped_packets",
+    "link_marked_packets",
+    "link_max_queue_bytes",
+    "cpu_percent",
+    "max_rss_mb",
+];
+
+/// One flow of one run. What the back end does not tell is `None`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// Index of the cell.
+    pub cell: usize,
+    /// Index of the contestant.
+    pub contestant: usize,
+    /// From 1.
+    pub repetition: u32,
+    /// Seed of the run.
+    pub seed: u64,
+    /// Name of the group of flows.
+    pub flow: String,
+    /// Index in the group.
+    pub index: u32,
+    /// Whether it is cut off when the others have ended.
+    pub background: bool,
+    /// When it began, s.
+    pub start_s: f64,
+    /// From `connect()` to the last byte, s.
+    pub seconds: f64,
+    /// Payload received divided by that time.
+    pub goodput_mbit_s: f64,
+    /// Payload received.
+    pub received_bytes: u64,
+    /// Ended, and every byte as sent.
+    pub intact: bool,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// Payload that the server has sent again.
+    pub server_retransmitted_bytes: Option<u64>,
+    /// Retransmission time-outs of the server.
+    pub server_timeouts: Option<u64>,
+    /// Payload that the box has sent again, copies excluded.
+    pub box_retransmitted_bytes: Option<u64>,
+    /// Payload of copies.
+    pub box_copied_bytes: Option<u64>,
+    /// Payload that the box has sent again although the client had it.
+    pub box_spurious_bytes: Option<u64>,
+    /// Most packets that the box has held of it at once.
+    pub held_packets_max: Option<u64>,
+    /// What it held half of the time, of the box's series.
+    pub held_packets_median: Option<f64>,
+    /// Median of the smoothed RTT, of the series of whoever governs the flow, ms.
+    pub srtt_ms_median: Option<f64>,
+    /// Goodput as a part of the goodput of all flows of the run.
+    pub share_percent: f64,
+    /// Sum over the bottlenecks toward the clients, of the run as a whole.
+    pub link: LinkObserved,
+    /// Processor time of the box by time, of the run as a whole.
+    pub cpu_percent: Option<f64>,
+    /// Largest resident set of the box, MB.
+    pub max_rss_mb: Option<f64>,
+}
+
+impl Row {
+    /// Whether it has not done what it should.
+    pub fn failed(&self) -> bool {
+        self.error.is_some() || (!self.intact && !self.background)
+    }
+}
+
+/// The rows of the run with this index, one for each flow that its setup has.
+pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> {
+    let run = &experiment.runs[run];
+    let mut rows = Vec::new();
+    for (group, flows) in run.setup.flows.iter().enumerate() {
+        for index in 0..flows.count {
+            let found = observed
+                .flows
+                .iter()
+                .find(|f| f.group == group && f.index == index);
+            let missing = || FlowObserved {
+                group,
+                index,
+                error: Some("nothing is known of this flow".to_owned()),
+                ..FlowObserved::default()
+            };
+            let flow = found.cloned().unwrap_or_else(missing);
+            rows.push(row(run, observed, &flow));
+        }
+    }
+    let all: f64 = rows.iter().map(|r| r.goodput_mbit_s).sum();
+    for row in rows.iter_mut().filter(|_| all > 0.0) {
+        row.share_percent = rounded(row.goodput_mbit_s / all * 100.0);
+    }
+    rows
+}
+
+fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
+    let group = &run.setup.flows[flow.group];
+    let goodput = match flow.seconds > 0.0 {
+        true => flow.received_bytes as f64 * 8.0 / 1e6 / flow.seconds,
+        false => 0.0,
+    };
+    let usage = observed.usage.filter(|u| u.span_s > 0.0);
+    Row {
+        cell: run.cell,
+        contestant: run.contestant,
+        repetition: run.repetition,
+        seed: run.setup.seed,
+        flow: group.name.clone(),
+        index: flow.index,
+        background: group.background,
+        start_s: rounded(flow.start_s),
+        seconds: rounded(flow.seconds),
+        goodput_mbit_s: rounded(goodput),
+        received_bytes: flow.received_bytes,
+        intact: flow.intact,
+        error: observed.error.clone().or_else(|| flow.error.clone()),
+        server_retransmitted_bytes: flow.server_retransmitted_bytes,
+        server_timeouts: flow.server_timeouts,
+        box_retransmitted_bytes: flow.box_retransmitted_bytes,
+        box_copied_bytes: flow.box_copied_bytes,
+        box_spurious_bytes: flow.box_spurious_bytes,
+        held_packets_max: flow.held_packets_max,
+        held_packets_median: median(observed, flow, &[Source::Box], |s| {
+            s.held_packets.map(|n| n as f64)
+        }),
+        srtt_ms_median: median(observed, flow, &[Source::Box, Source::Server], |s| {
+            s.srtt_ms
+        }),
+        share_percent: 0.0,
+        link: sum(&observed.down),
+        cpu_percent: usage.map(|u| rounded(u.cpu_s / u.span_s * 100.0)),
+        max_rss_mb: usage.map(|u| rounded(u.max_rss_bytes as f64 / 1e6)),
+    }
+}
+
+/// To a millionth: as exact as a clock, and free of the tails of floating point.
+fn rounded(x: f64) -> f64 {
+    (x * 1e6).round() / 1e6
+}
+
+/// Of the series of the first source that has one.
+fn median(
+    observed: &Observed,
+    flow: &FlowObserved,
+    sources: &[Source],
+    column: impl Fn(&Sample) -> Option<f64>,
+) -> Option<f64> {
+    let series = sources.iter().find_map(|source| {
+        let ours = |s: &&_| is_of(s, flow, *source);
+        observed.series.iter().find(ours)
+    })?;
+    let numbers: Vec<f64> = series.samples.iter().filter_map(column).collect();
+    Statistic::Median.of(&numbers).map(rounded)
+}
+
+fn is_of(series: &crate::observed::Series, flow: &FlowObserved, source: Source) -> bool {
+    (series.group, series.index, series.source) == (flow.group, flow.index, source)
+}
+
+fn sum(links: &[LinkObserved]) -> LinkObserved {
+    let mut sum = LinkObserved::default();
+    for link in links {
+        sum.offered_packets += link.offered_packets;
+        sum.lost_packets += link.lost_packets;
+        sum.dropped_packets += link.dropped_packets;
+        sum.marked_packets += link.marked_packets;
+        sum.delivered_packets += link.delivered_packets;
+        sum.delivered_bytes += link.delivered_bytes;
+        sum.max_queue_bytes = sum.max_queue_bytes.max(link.max_queue_bytes);
+    }
+    sum
+}

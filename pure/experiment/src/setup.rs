@@ -1,0 +1,227 @@
+//! One run, with nothing left open. The same for every back end.
+//!
+//! ```text
+//! server 0 ─┐                                         ┌─ client 0
+//! server 1 ─┼─ inside ─ box ─ outside ── bottlenecks ─┼─ client 1
+//!        …  ┘                                         └─ …
+//! ```
+//!
+//! Every flow belongs to a [`Pair`] of a server and a client, whose packets cross the bottlenecks
+//! that the pair names, in that order, and the ACKs the same ones back. A line is one pair and
+//! one bottleneck; a dumbbell is many pairs and one bottleneck; a parking lot has many
+//! bottlenecks, of which one pair crosses all and the others one each; many-to-one is many servers
+//! and one client.
+
+use std::net::Ipv4Addr;
+
+use serde::{Deserialize, Serialize};
+
+/// Most hosts of either kind: they get their addresses by index.
+pub const MAX_HOSTS: usize = 250;
+
+/// Address of the server host with this index, of the block for benchmarks (RFC 2544, RFC 5735).
+pub fn server_address(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, 0, 1 + index as u8)
+}
+
+/// Address of the client host with this index. One prefix with the servers: 198.18.0.0/15.
+pub fn client_address(index: usize) -> Ipv4Addr {
+    Ipv4Addr::new(198, 18, 1, 1 + index as u8)
+}
+
+/// How a direction of a bottleneck loses packets.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case", tag = "kind")]
+pub enum Loss {
+    /// It does not.
+    #[default]
+    None,
+    /// Each packet by itself.
+    Independent {
+        /// Share lost, 0 to 1.
+        ratio: f64,
+    },
+    /// A good and a bad state, one step a packet (Gilbert 1960, Elliott 1963).
+    GilbertElliott {
+        /// Probability of a step from good to bad.
+        good_to_bad: f64,
+        /// Probability of a step back.
+        bad_to_good: f64,
+        /// Share lost in the good state.
+        loss_good: f64,
+        /// Share lost in the bad state.
+        loss_bad: f64,
+    },
+}
+
+/// One direction of a bottleneck. Bytes count from the Ethernet header on.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Direction {
+    /// Serialisation rate, bit/s; 0: without limit.
+    pub rate_bits_per_s: u64,
+    /// Propagation delay, ns.
+    pub delay_ns: u64,
+    /// Up to this much more, evenly spread, in order, ns.
+    pub jitter_ns: u64,
+    /// Loss, before the queue.
+    pub loss: Loss,
+    /// Share of the packets that arrive late, 0 to 1.
+    pub reorder_ratio: f64,
+    /// How late, ns.
+    pub reorder_extra_ns: u64,
+    /// Share of the packets that arrive twice, 0 to 1.
+    pub duplicate_ratio: f64,
+    /// Drop-tail queue, bytes.
+    pub queue_bytes: u64,
+    /// ECN-capable packets that meet this much queue are marked, bytes.
+    pub ecn_mark_bytes: Option<u64>,
+}
+
+/// A change of a bottleneck in mid-run.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Change {
+    /// When, from the start of the run, ns.
+    pub at_ns: u64,
+    /// Toward the clients from then on.
+    pub down: Direction,
+    /// Toward the servers from then on.
+    pub up: Direction,
+}
+
+/// A link that limits, in both directions.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Bottleneck {
+    /// Toward the clients.
+    pub down: Direction,
+    /// Toward the servers.
+    pub up: Direction,
+    /// Changes, in order of time.
+    pub changes: Vec<Change>,
+}
+
+/// A server, a client, and the way between them.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Pair {
+    /// Index of the server host.
+    pub server: usize,
+    /// Index of the client host.
+    pub client: usize,
+    /// Indices of the bottlenecks from server to client, in order.
+    pub route: Vec<usize>,
+    /// Delay of this pair alone, each way, beside those of the bottlenecks, ns.
+    pub extra_delay_ns: u64,
+}
+
+/// The stack of a host.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Host {
+    /// Congestion control, by its Linux name. Of servers; clients send next to nothing.
+    pub congestion_control: String,
+    /// `net.ipv4.tcp_sack`.
+    pub sack: bool,
+    /// `net.ipv4.tcp_timestamps`.
+    pub timestamps: bool,
+    /// `net.ipv4.tcp_window_scaling`.
+    pub window_scaling: bool,
+    /// `net.ipv4.tcp_ecn` 1: asks for ECN and agrees to it; otherwise 0.
+    pub ecn: bool,
+    /// Largest receive buffer, bytes (third value of `net.ipv4.tcp_rmem`).
+    pub receive_buffer_bytes: u64,
+}
+
+/// What stands between inside and outside.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum PathBox {
+    /// A wire.
+    #[default]
+    Nothing,
+    /// Windlass.
+    Windlass {
+        /// Its whole configuration file, TOML.
+        policy: String,
+    },
+    /// Any other program that connects two interfaces; not on `sim`.
+    Command {
+        /// Words; `{inside}` and `{outside}` are replaced by the interfaces' names. Ended by
+        /// SIGTERM.
+        words: Vec<String>,
+    },
+}
+
+/// Transfers that are alike. Each is a connection of its own: the client connects, asks, and the
+/// server sends.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct FlowGroup {
+    /// Its name in rows and checks.
+    pub name: String,
+    /// Index of the pair that they run between.
+    pub pair: usize,
+    /// How many transfers.
+    pub count: u32,
+    /// Size of each, bytes. They end when all has arrived, or at the time limit.
+    pub bytes: u64,
+    /// When the first one begins, ns.
+    pub start_ns: u64,
+    /// Each next one begins so much later, ns.
+    pub interval_ns: u64,
+    /// The server writes so much at once, bytes; 0: all of it.
+    pub write_bytes: u64,
+    /// And pauses so long between two writes, ns.
+    pub pause_ns: u64,
+    /// In place of the server host's congestion control.
+    pub congestion_control: Option<String>,
+    /// Whether the run ends when they have ended. Background flows are cut off then.
+    pub background: bool,
+}
+
+/// UDP that crosses one bottleneck toward the clients, at a constant rate, on and off.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct CrossTraffic {
+    /// Index of the bottleneck.
+    pub bottleneck: usize,
+    /// While on, bit/s.
+    pub rate_bits_per_s: u64,
+    /// Size of each packet, bytes.
+    pub packet_bytes: u32,
+    /// When it first goes on, ns.
+    pub start_ns: u64,
+    /// How long it stays on, ns; 0: for ever.
+    pub on_ns: u64,
+    /// How long it stays off, ns.
+    pub off_ns: u64,
+}
+
+/// What is kept beside the figures of each flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Record {
+    /// Interval of the time series, ns; 0: none are kept.
+    pub series_interval_ns: u64,
+    /// Interval at which the box's memory and processor time are sampled, ns; 0: not at all.
+    pub usage_interval_ns: u64,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Setup {
+    /// Of the losses and of the payload.
+    pub seed: u64,
+    /// A run that takes longer is cut off, ns; flows that have not ended have failed.
+    pub limit_ns: u64,
+    /// Servers, by index.
+    pub servers: Vec<Host>,
+    /// Clients, by index.
+    pub clients: Vec<Host>,
+    /// Links that limit, by index.
+    pub bottlenecks: Vec<Bottleneck>,
+    /// Who talks to whom, by index.
+    pub pairs: Vec<Pair>,
+    /// What stands in the path.
+    pub path_box: PathBox,
+    /// TCP.
+    pub flows: Vec<FlowGroup>,
+    /// UDP.
+    pub cross_traffic: Vec<CrossTraffic>,
+    /// What to keep.
+    pub record: Record,
+}

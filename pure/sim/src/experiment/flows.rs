@@ -1,0 +1,207 @@
+//! The transfers of a setup, and the hosts at their ends.
+
+use windlass_cc::{AlgorithmId, Nanos};
+use windlass_experiment::setup::{
+    FlowGroup, Host, Pair, PathBox, Setup, client_address, server_address,
+};
+use windlass_wire::FlowKey;
+
+use crate::ends::Ends;
+use crate::names::{FIRST_CLIENT_PORT, SERVER_PORT};
+use crate::rng::Rng;
+use crate::scenario::Connection;
+use crate::tcp::{App, Close, EndConfig, ReceiveBuffer, ServerAlgorithm, Write};
+
+/// What a client asks with, bytes.
+const REQUEST_BYTES: u64 = 100;
+/// Most transfers: each has a client port of its own.
+const MAX_TRANSFERS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize;
+/// Bytes of one transfer stay below this, since [`crate::Monitor`] tells older from newer by them.
+const MAX_BYTES: u64 = 1 << 31;
+/// Streams of the seed from here on are those of the transfers.
+const TRANSFER_STREAMS: u64 = 0x10_0000;
+/// Largest first window of Linux (half of the second value of `tcp_rmem`).
+const FIRST_WINDOW_BYTES: u64 = 65_536;
+
+/// One transfer, with what it takes to begin it.
+pub(super) struct Transfer {
+    pub group: usize,
+    pub index: u32,
+    pub background: bool,
+    /// The server's address first.
+    pub key: FlowKey,
+    pub start: Nanos,
+    pair: usize,
+    algorithm: ServerAlgorithm,
+    /// Of the payload and of the initial numbers.
+    stream: u64,
+}
+
+/// Every transfer of `setup`, in order of group and index, if all of it can be run here.
+pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
+    if matches!(setup.path_box, PathBox::Command { .. }) {
+        return Err("another program cannot stand in the path in virtual time: \
+                    use the back end netns or vm"
+            .to_owned());
+    }
+    check_network(setup)?;
+    let mut transfers = Vec::new();
+    for (number, group) in setup.flows.iter().enumerate() {
+        let pair = setup.pairs.get(group.pair).ok_or_else(|| {
+            let name = &group.name;
+            format!(
+                "flows \"{name}\" run between pair {}, which there is not",
+                group.pair
+            )
+        })?;
+        if group.bytes >= MAX_BYTES {
+            return Err(format!(
+                "flows \"{}\" carry {} bytes each: in virtual time it must be less than {MAX_BYTES}",
+                group.name, group.bytes
+            ));
+        }
+        let algorithm = algorithm(setup, group, pair)?;
+        for index in 0..group.count {
+            let port = transfers.len();
+            if port >= MAX_TRANSFERS {
+                return Err(format!("more than {MAX_TRANSFERS} transfers in one run"));
+            }
+            transfers.push(Transfer {
+                group: number,
+                index,
+                background: group.background,
+                key: FlowKey {
+                    src: server_address(pair.server).into(),
+                    dst: client_address(pair.client).into(),
+                    src_port: SERVER_PORT,
+                    dst_port: FIRST_CLIENT_PORT + port as u16,
+                    ..FlowKey::default()
+                },
+                start: group.start_ns + u64::from(index) * group.interval_ns,
+                pair: group.pair,
+                algorithm,
+                stream: Rng::new(setup.seed, TRANSFER_STREAMS + port as u64).bits(),
+            });
+        }
+    }
+    Ok(transfers)
+}
+
+fn check_network(setup: &Setup) -> Result<(), String> {
+    let bottlenecks = setup.bottlenecks.len();
+    for (number, pair) in setup.pairs.iter().enumerate() {
+        if pair.server >= setup.servers.len() || pair.client >= setup.clients.len() {
+            return Err(format!("pair {number} names a host that there is not"));
+        }
+        if pair.route.iter().any(|index| *index >= bottlenecks) {
+            return Err(format!(
+                "pair {number} crosses a bottleneck that there is not"
+            ));
+        }
+    }
+    let mut cross = setup.cross_traffic.iter().enumerate();
+    match cross.find(|(_, traffic)| traffic.bottleneck >= bottlenecks) {
+        Some((number, _)) => Err(format!(
+            "cross traffic {number} crosses a bottleneck that there is not"
+        )),
+        None => Ok(()),
+    }
+}
+
+fn algorithm(setup: &Setup, group: &FlowGroup, pair: &Pair) -> Result<ServerAlgorithm, String> {
+    let server = &setup.servers[pair.server];
+    let name = group.congestion_control.as_ref();
+    match name.unwrap_or(&server.congestion_control).as_str() {
+        "cubic" => Ok(ServerAlgorithm::Cubic { hystart: true }),
+        "reno" => Ok(ServerAlgorithm::Reno),
+        name => match name.parse::<AlgorithmId>() {
+            Ok(id) => Ok(ServerAlgorithm::Native(id)),
+            Err(error) => Err(format!(
+                "congestion control of server {}: {error}",
+                pair.server
+            )),
+        },
+    }
+}
+
+impl Transfer {
+    /// Both ends of it, before the first packet.
+    pub fn ends(&self, setup: &Setup, watched: bool) -> Ends {
+        let pair = &setup.pairs[self.pair];
+        let group = &setup.flows[self.group];
+        let plan = Connection {
+            server: App {
+                writes: writes(group),
+                close: Close::AfterPeer,
+            },
+            client: App {
+                writes: vec![Write {
+                    bytes: REQUEST_BYTES,
+                    ..Write::default()
+                }],
+                close: Close::AfterReceived { bytes: group.bytes },
+            },
+            start: self.start,
+        };
+        let mut rng = Rng::new(self.stream, 1);
+        let server = end(&setup.servers[pair.server], self.algorithm, &mut rng);
+        let answering = ServerAlgorithm::Cubic { hystart: true };
+        let client = end(&setup.clients[pair.client], answering, &mut rng);
+        let content = rng.bits();
+        Ends::new(
+            self.key,
+            self.pair,
+            content,
+            [server, client],
+            plan,
+            watched,
+        )
+    }
+}
+
+/// What the server writes, and when.
+fn writes(group: &FlowGroup) -> Vec<Write> {
+    let each = match group.write_bytes {
+        0 => group.bytes,
+        bytes => bytes,
+    };
+    let mut writes = Vec::new();
+    let mut left = group.bytes;
+    while left > 0 {
+        let bytes = left.min(each);
+        left -= bytes;
+        writes.push(Write {
+            bytes,
+            once_received_bytes: REQUEST_BYTES,
+            pause: if writes.is_empty() { 0 } else { group.pause_ns },
+        });
+    }
+    writes
+}
+
+fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
+    // Linux shows half of the buffer as the window (`tcp_adv_win_scale` 1).
+    let window = (host.receive_buffer_bytes / 2).clamp(1, 1 << 30);
+    EndConfig {
+        sack: host.sack,
+        timestamps: host.timestamps,
+        window_scale: host
+            .window_scaling
+            .then(|| scale(host.receive_buffer_bytes)),
+        ecn: host.ecn,
+        algorithm,
+        receive_buffer: ReceiveBuffer::Autotuned {
+            initial: window.min(FIRST_WINDOW_BYTES) as u32,
+            max: window as u32,
+        },
+        isn: rng.bits() as u32,
+        timestamp_origin_ms: rng.bits() as u32,
+        ..EndConfig::default()
+    }
+}
+
+/// The shift with which Linux can show all of a buffer (`tcp_select_initial_window`).
+fn scale(buffer_bytes: u64) -> u8 {
+    let bits = buffer_bytes.max(1).ilog2();
+    bits.saturating_sub(15).min(14) as u8
+}

@@ -1,0 +1,78 @@
+//! A whole [`Setup`] in virtual time.
+
+mod flows;
+mod observe;
+mod watch;
+
+use windlass_cc::Nanos;
+use windlass_experiment::Observed;
+use windlass_experiment::setup::{PathBox, Setup};
+
+use self::flows::Transfer;
+use self::watch::Watch;
+use crate::link::{Link, LinkConfig};
+use crate::network::Network;
+use crate::node::Middlebox;
+use crate::world::World;
+
+/// Between the servers and the box, either way.
+const INSIDE: LinkConfig = LinkConfig {
+    rate_bytes_per_s: Some(1_250_000_000),
+    delay: 20_000,
+    ..LinkConfig::WIRE
+};
+
+/// Runs `setup` to its end with `middlebox` in the path: until every transfer that is not in the
+/// background has ended, or to the time limit. The same setup and box give the same result to the
+/// last bit.
+///
+/// A setup that cannot be run gives an [`Observed`] with an error, and so does a box that breaks a
+/// rule of [`crate::Monitor`]. Where nothing is to stand in the path, `middlebox` should be a
+/// [`crate::Wire`].
+pub fn run(setup: &Setup, middlebox: &mut dyn Middlebox) -> Observed {
+    match flows::transfers(setup) {
+        Ok(transfers) => carry_out(setup, &transfers, middlebox),
+        Err(error) => Observed {
+            error: Some(error),
+            ..Observed::default()
+        },
+    }
+}
+
+fn carry_out(setup: &Setup, transfers: &[Transfer], middlebox: &mut dyn Middlebox) -> Observed {
+    let watched = setup.path_box != PathBox::Nothing;
+    let ends = transfers.iter().map(|t| t.ends(setup, watched));
+    let inside = [0, 1].map(|stream| Link::new(INSIDE, stream));
+    let mut world = World::of(ends.collect(), inside, Network::new(setup));
+    let mut watch = Watch::new(setup, transfers);
+    let mut left = transfers.iter().filter(|t| !t.background).count();
+    while left > 0 && world.violations().is_empty() {
+        let until = watch.next_at().min(setup.limit_ns);
+        if !world.advance(until, middlebox) {
+            if until == setup.limit_ns {
+                break;
+            }
+            watch.look(until, &world, middlebox);
+            continue;
+        }
+        watch.note_held(middlebox);
+        while let Some(index) = world.take_over() {
+            left -= usize::from(!transfers[index].background);
+            watch.note_over(index, &world, middlebox);
+        }
+    }
+    let end = if left > 0 {
+        setup.limit_ns
+    } else {
+        world.now()
+    };
+    watch.finish(&world, middlebox);
+    observe::observe(setup, transfers, &world, watch, middlebox, end)
+}
+
+fn seconds(span: Nanos) -> f64 {
+    span as f64 / 1e9
+}
+
+#[cfg(test)]
+mod tests;

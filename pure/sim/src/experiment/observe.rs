@@ -1,0 +1,134 @@
+//! What came of a run, in the terms of every back end.
+
+use windlass_cc::Nanos;
+use windlass_engine::FlowInfo;
+use windlass_experiment::Observed;
+use windlass_experiment::observed::{FlowObserved, Series, Source};
+use windlass_experiment::setup::{PathBox, Setup};
+
+use super::flows::Transfer;
+use super::seconds;
+use super::watch::{Notes, Watch};
+use crate::ends::Ends;
+use crate::node::Middlebox;
+use crate::world::World;
+
+/// Violations that are told.
+const MAX_TOLD: usize = 5;
+
+/// What came of it by `end`.
+pub(super) fn observe(
+    setup: &Setup,
+    transfers: &[Transfer],
+    world: &World,
+    mut watch: Watch,
+    middlebox: &dyn Middlebox,
+    end: Nanos,
+) -> Observed {
+    let boxed = setup.path_box != PathBox::Nothing;
+    let mut flows = Vec::new();
+    let mut series = Vec::new();
+    for (index, transfer) in transfers.iter().enumerate() {
+        let notes = &mut watch.notes[index];
+        for (source, samples) in [
+            (Source::Server, std::mem::take(&mut notes.server)),
+            (Source::Box, std::mem::take(&mut notes.boxed)),
+        ] {
+            if !samples.is_empty() {
+                series.push(Series {
+                    group: transfer.group,
+                    index: transfer.index,
+                    source,
+                    samples,
+                });
+            }
+        }
+        flows.push(flow(
+            transfer,
+            &world.connections()[index],
+            notes,
+            boxed,
+            end,
+        ));
+    }
+    let (down, up) = world.network().observed();
+    let counters = if boxed {
+        middlebox.counters()
+    } else {
+        Vec::new()
+    };
+    Observed {
+        flows,
+        down,
+        up,
+        counters: counters.into_iter().collect(),
+        series,
+        usage: None,
+        error: error(world),
+    }
+}
+
+fn flow(
+    transfer: &Transfer,
+    ends: &Ends,
+    notes: &mut Notes,
+    boxed: bool,
+    end: Nanos,
+) -> FlowObserved {
+    let ended = ends.complete_at;
+    let received = ends.client.received_bytes();
+    let server = ends.server.stats();
+    let corrupt = ends.client.corrupt_at();
+    let error = match (ended, corrupt) {
+        (_, Some(at)) => Some(format!("a wrong byte at offset {at}")),
+        (Some(_), None) => None,
+        (None, None) if ends.client.reset() || ends.server.reset() => {
+            Some("the connection was reset".to_owned())
+        }
+        (None, None) if transfer.background => None,
+        (None, None) => Some(format!(
+            "{received} of {} bytes have arrived within the time limit",
+            ends.plan.server.total_bytes()
+        )),
+    };
+    let info = notes.info.filter(|_| boxed);
+    let resent = info.map(|info| info.repaired * mss(&info));
+    let copied = info.map(|info| info.copies * mss(&info));
+    // What reaches the client twice because of the box. The network's own duplicates are among
+    // it, but never more than the box has sent.
+    let twice = ends.client.stats().bytes_duplicate;
+    let spurious = resent.zip(copied).map(|(r, c)| twice.min(r + c));
+    FlowObserved {
+        group: transfer.group,
+        index: transfer.index,
+        start_s: seconds(transfer.start),
+        seconds: seconds(ended.unwrap_or(end).saturating_sub(transfer.start)),
+        received_bytes: received,
+        intact: ended.is_some() && corrupt.is_none(),
+        error,
+        server_retransmitted_bytes: Some(server.bytes_retransmitted),
+        server_timeouts: Some(server.rto),
+        box_retransmitted_bytes: resent,
+        box_copied_bytes: copied,
+        box_spurious_bytes: spurious,
+        held_packets_max: boxed.then_some(notes.held_packets_max),
+        arrivals: std::mem::take(&mut notes.arrivals),
+    }
+}
+
+fn mss(info: &FlowInfo) -> u64 {
+    u64::from(info.mss)
+}
+
+/// What the box, or the simulation, did wrong.
+fn error(world: &World) -> Option<String> {
+    let of_connections = world.connections().iter().flat_map(Ends::violations);
+    let wrong: Vec<&str> = world
+        .violations()
+        .iter()
+        .chain(of_connections)
+        .map(String::as_str)
+        .take(MAX_TOLD)
+        .collect();
+    (!wrong.is_empty()).then(|| format!("a rule was broken: {}", wrong.join("; ")))
+}

@@ -1,0 +1,299 @@
+//! Setups against what must come of them.
+
+use windlass_cc::{MILLISECOND, SECOND};
+use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
+use windlass_experiment::observed::Source;
+use windlass_experiment::setup::{
+    Bottleneck, Direction, FlowGroup, Host, Loss, Pair, Record, server_address,
+};
+use windlass_wire::FlowKey;
+
+use super::*;
+use crate::{EngineBox, Wire};
+
+fn host(congestion_control: &str) -> Host {
+    Host {
+        congestion_control: congestion_control.to_owned(),
+        sack: true,
+        timestamps: true,
+        window_scaling: true,
+        ecn: false,
+        receive_buffer_bytes: 64 << 20,
+    }
+}
+
+fn group(name: &str, bytes: u64) -> FlowGroup {
+    FlowGroup {
+        name: name.to_owned(),
+        pair: 0,
+        count: 1,
+        bytes,
+        start_ns: 0,
+        interval_ns: 0,
+        write_bytes: 0,
+        pause_ns: 0,
+        congestion_control: None,
+        background: false,
+    }
+}
+
+/// One server and one client over 50 Mbit/s and 100 ms, no box, one transfer of 1.2 MB.
+fn line() -> Setup {
+    let down = Direction {
+        rate_bits_per_s: 50_000_000,
+        delay_ns: 0,
+        jitter_ns: 0,
+        loss: Loss::None,
+        reorder_ratio: 0.0,
+        reorder_extra_ns: 0,
+        duplicate_ratio: 0.0,
+        queue_bytes: 625_000,
+        ecn_mark_bytes: None,
+    };
+    let up = Direction {
+        rate_bits_per_s: 0,
+        delay_ns: 100 * MILLISECOND,
+        ..down
+    };
+    Setup {
+        seed: 1,
+        limit_ns: 60 * SECOND,
+        servers: vec![host("cubic")],
+        clients: vec![host("cubic")],
+        bottlenecks: vec![Bottleneck {
+            down,
+            up,
+            changes: Vec::new(),
+        }],
+        pairs: vec![Pair {
+            server: 0,
+            client: 0,
+            route: vec![0],
+            extra_delay_ns: 0,
+        }],
+        path_box: PathBox::Nothing,
+        flows: vec![group("only", 1_200_000)],
+        cross_traffic: Vec::new(),
+        record: Record::default(),
+    }
+}
+
+/// In front of which the engine stands.
+fn boxed(mut setup: Setup) -> Setup {
+    setup.path_box = PathBox::Windlass {
+        policy: String::new(),
+    };
+    setup
+}
+
+fn lossy(mut setup: Setup, ratio: f64) -> Setup {
+    setup.bottlenecks[0].down.loss = Loss::Independent { ratio };
+    setup
+}
+
+fn bbr() -> Verdict {
+    Verdict::enforce("bbr".parse::<AlgorithmId>().expect("an algorithm"))
+}
+
+fn over_wire(setup: &Setup) -> Observed {
+    run(setup, &mut Wire::default())
+}
+
+fn over_box(setup: &Setup, policy: impl Decide + 'static) -> Observed {
+    run(
+        setup,
+        &mut EngineBox::new(Box::new(policy), Limits::default(), setup.seed),
+    )
+}
+
+#[test]
+fn a_download_alone_is_as_fast_as_linux() {
+    let observed = over_wire(&line());
+    assert_eq!(observed.error, None);
+    let [flow] = &observed.flows[..] else {
+        panic!("{observed:?}");
+    };
+    assert!((0.84..0.87).contains(&flow.seconds), "{flow:?}");
+    assert!(flow.intact && flow.received_bytes == 1_200_000);
+    assert_eq!(flow.server_retransmitted_bytes, Some(0));
+    assert_eq!(
+        (flow.box_retransmitted_bytes, flow.held_packets_max),
+        (None, None)
+    );
+    assert!(observed.counters.is_empty() && observed.series.is_empty());
+    let down = observed.down[0];
+    assert!(down.offered_packets > 829 && down.offered_packets == down.delivered_packets);
+}
+
+#[test]
+fn the_box_repairs_what_the_server_never_hears_of() {
+    let mut setup = lossy(boxed(line()), 0.03);
+    setup.record.series_interval_ns = 50 * MILLISECOND;
+    let observed = over_box(&setup, bbr());
+    assert_eq!(observed.error, None);
+    let flow = &observed.flows[0];
+    let lost = observed.down[0].lost_packets;
+    assert!(flow.intact && flow.seconds < 1.6, "{flow:?}");
+    assert_eq!(flow.server_retransmitted_bytes, Some(0));
+    let resent = flow.box_retransmitted_bytes.expect("governed");
+    assert!(
+        lost > 10 && resent >= (lost - 2) * 1448,
+        "{lost} lost, {flow:?}"
+    );
+    assert!(flow.box_spurious_bytes < Some(resent / 4), "{flow:?}");
+    assert!(flow.held_packets_max > Some(20), "{flow:?}");
+    assert_eq!(observed.counters["flows_governed"], 1);
+    let of = |source| {
+        let mut series = observed.series.iter().filter(|s| s.source == source);
+        series.next().expect("sampled").samples.clone()
+    };
+    let (server, inside) = (of(Source::Server), of(Source::Box));
+    assert!(server.len() > 10 && inside.len() > 10);
+    let (last, held) = (server.last().expect("some"), inside[8].held_packets);
+    assert!(
+        last.acked_bytes > Some(400_000) && last.srtt_ms > Some(100.0),
+        "{last:?}"
+    );
+    assert!(held > Some(0) && inside[8].pacing_mbit_s.is_some());
+    assert_eq!(flow.arrivals.last(), Some(&(flow.seconds, 1_200_000)));
+}
+
+#[test]
+fn the_same_setup_gives_the_same_result() {
+    let mut setup = lossy(boxed(line()), 0.02);
+    setup.record.series_interval_ns = 10 * MILLISECOND;
+    assert_eq!(over_box(&setup, bbr()), over_box(&setup, bbr()));
+    let other = Setup {
+        seed: 2,
+        ..setup.clone()
+    };
+    assert_ne!(over_box(&setup, bbr()), over_box(&other, bbr()));
+}
+
+#[test]
+fn groups_begin_in_turn_and_the_background_is_cut_off() {
+    let mut setup = line();
+    let mut background = group("competitor", 500_000_000);
+    background.background = true;
+    background.congestion_control = Some("reno".to_owned());
+    let mut three = group("three", 300_000);
+    three.count = 3;
+    three.start_ns = SECOND;
+    three.interval_ns = 200 * MILLISECOND;
+    setup.flows = vec![background, three];
+    let observed = over_wire(&setup);
+    assert_eq!(observed.flows.len(), 4);
+    let starts: Vec<f64> = observed.flows.iter().map(|f| f.start_s).collect();
+    assert_eq!(starts, [0.0, 1.0, 1.2, 1.4]);
+    let end = |f: &windlass_experiment::observed::FlowObserved| f.start_s + f.seconds;
+    let last = observed.flows[1..].iter().map(end).fold(0.0, f64::max);
+    let cut = &observed.flows[0];
+    assert!((end(cut) - last).abs() < 1e-9, "{observed:?}");
+    assert!(!cut.intact && cut.error.is_none() && cut.received_bytes > 5_000_000);
+    assert!(observed.flows[1..].iter().all(|f| f.intact));
+}
+
+#[test]
+fn an_application_that_pauses_takes_its_time() {
+    let mut setup = line();
+    setup.flows[0].write_bytes = 400_000;
+    setup.flows[0].pause_ns = 2 * SECOND;
+    let flow = &over_wire(&setup).flows[0];
+    assert!((4.0..6.0).contains(&flow.seconds), "{flow:?}");
+}
+
+#[test]
+fn policy_sees_the_addresses_of_the_hosts() {
+    struct Second;
+    impl Decide for Second {
+        fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict> {
+            let governed = flow.src == server_address(1).into() && sender == Side::Inside;
+            governed.then(bbr)
+        }
+    }
+    let mut setup = lossy(boxed(line()), 0.02);
+    setup.servers.push(host("reno"));
+    setup.pairs.push(Pair {
+        server: 1,
+        ..setup.pairs[0].clone()
+    });
+    let second = FlowGroup {
+        pair: 1,
+        ..setup.flows[0].clone()
+    };
+    setup.flows.push(second);
+    let observed = over_box(&setup, Second);
+    let [first, second] = &observed.flows[..] else {
+        panic!("{observed:?}");
+    };
+    assert_eq!(first.box_retransmitted_bytes, None);
+    assert!(first.server_retransmitted_bytes > Some(0));
+    assert!(second.box_retransmitted_bytes > Some(0));
+    assert_eq!(second.server_retransmitted_bytes, Some(0));
+}
+
+#[test]
+fn what_cannot_be_run_says_why() {
+    let error = |change: &dyn Fn(&mut Setup)| {
+        let mut setup = line();
+        change(&mut setup);
+        over_wire(&setup).error.expect("an error")
+    };
+    let said = error(&|s| s.servers[0].congestion_control = "vegas".to_owned());
+    assert_eq!(
+        said,
+        "congestion control of server 0: unknown algorithm \"vegas\"; known: reno cubic bbr bbr3"
+    );
+    let words = vec!["cat".to_owned()];
+    let said = error(&|s| {
+        s.path_box = PathBox::Command {
+            words: words.clone(),
+        }
+    });
+    assert!(said.contains("netns or vm"), "{said}");
+    let said = error(&|s| s.flows[0].bytes = 1 << 31);
+    assert!(said.contains("less than 2147483648"), "{said}");
+    let said = error(&|s| s.flows[0].pair = 7);
+    assert!(said.contains("pair 7"), "{said}");
+    let said = error(&|s| s.pairs[0].route = vec![0, 1]);
+    assert!(said.contains("pair 0 crosses a bottleneck"), "{said}");
+}
+
+#[test]
+fn the_time_limit_ends_a_run() {
+    let mut setup = line();
+    setup.limit_ns = SECOND / 2;
+    let flow = &over_wire(&setup).flows[0];
+    assert!(!flow.intact && flow.seconds == 0.5, "{flow:?}");
+    let said = flow.error.as_deref().unwrap_or_default();
+    assert!(said.contains("of 1200000 bytes"), "{said}");
+}
+
+#[test]
+fn a_box_that_breaks_a_rule_is_told_of() {
+    struct Forger;
+    impl Middlebox for Forger {
+        fn on_frame(
+            &mut self,
+            now: Nanos,
+            from: Side,
+            mut frame: Vec<u8>,
+            out: &mut Vec<(Side, Vec<u8>)>,
+        ) {
+            let segment = windlass_wire::parse(&frame, frame.len() as u32).expect("TCP");
+            if from == Side::Outside && now > SECOND / 2 {
+                let mut editor = windlass_wire::Editor::new(&mut frame, &segment);
+                editor.set_ack(segment.ack.wrapping_add(1448));
+            }
+            out.push((from.other(), frame));
+        }
+
+        fn poll_at(&self) -> Option<Nanos> {
+            None
+        }
+
+        fn on_timer(&mut self, _now: Nanos, _out: &mut Vec<(Side, Vec<u8>)>) {}
+    }
+    let said = run(&boxed(line()), &mut Forger).error.expect("an error");
+    assert!(said.contains("the receiver is at"), "{said}");
+}

@@ -1,0 +1,314 @@
+//! All bottlenecks of a setup, hop by hop, in whatever time the caller counts.
+//!
+//! A packet that leaves one link enters the next at the time of its arrival there, however late the
+//! caller asks. The n-th packet of the flows at a link meets the fate that the seed, the link and n
+//! decide; cross traffic has chances of its own, so that contestants meet the same losses with it
+//! and without.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use windlass_cc::Nanos;
+use windlass_experiment::observed::LinkObserved;
+use windlass_experiment::setup::{Change, Pair, Setup};
+
+use crate::cross_traffic::Generator;
+use crate::link::{Link, LinkConfig, LinkStats};
+use crate::rng::Rng;
+
+/// Streams of the seed from here on are those of the links.
+const LINK_STREAMS: u64 = 0x1000;
+
+/// Which way a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Toward {
+    /// From a server to a client.
+    Clients,
+    /// From a client to a server.
+    Servers,
+}
+
+impl Toward {
+    const BOTH: [Toward; 2] = [Toward::Clients, Toward::Servers];
+}
+
+/// A packet that has crossed every link of its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrival<T> {
+    /// When it arrived.
+    pub due: Nanos,
+    /// Index of the pair whose packet it is.
+    pub pair: usize,
+    /// Which way it went.
+    pub toward: Toward,
+    /// What was sent.
+    pub item: T,
+    /// A link marked it: congestion experienced.
+    pub marked_ce: bool,
+}
+
+/// A packet on its way.
+#[derive(Clone)]
+struct Transit<T> {
+    pair: usize,
+    toward: Toward,
+    /// Links behind it.
+    hops: usize,
+    bytes: u32,
+    ect: bool,
+    marked_ce: bool,
+    item: T,
+}
+
+/// `None`: cross traffic, which nobody receives.
+type Cargo<T> = Option<Transit<T>>;
+
+/// What happens next inside.
+#[derive(Clone, Copy)]
+enum Event {
+    Change,
+    Cross(usize),
+    Arrival(Toward, usize),
+}
+
+/// The links between the box and the clients, at work.
+pub struct Network<T> {
+    pairs: Vec<Pair>,
+    /// By direction ([`Toward`]), then by bottleneck.
+    links: [Vec<Link<Cargo<T>>>; 2],
+    /// Index of the bottleneck and the change, in order of time.
+    changes: VecDeque<(usize, Change)>,
+    cross: Vec<Generator>,
+    started: Option<Nanos>,
+    now: Nanos,
+    /// What has left its last link, by the time at which it arrives and the order.
+    arrived: BTreeMap<(Nanos, u64), Arrival<T>>,
+    order: u64,
+}
+
+impl<T: Clone> Network<T> {
+    /// The links of `setup`, empty. Its indices must be valid, its changes in order of time.
+    pub fn new(setup: &Setup) -> Self {
+        let link = |config, index: usize, toward| {
+            let stream = LINK_STREAMS + 2 * index as u64 + toward as u64;
+            Link::new(config, Rng::new(setup.seed, stream).bits())
+        };
+        let links = |toward| {
+            let each = setup.bottlenecks.iter().enumerate();
+            each.map(|(index, bottleneck)| match toward {
+                Toward::Clients => link((&bottleneck.down).into(), index, toward),
+                Toward::Servers => link((&bottleneck.up).into(), index, toward),
+            })
+            .collect()
+        };
+        let mut changes: Vec<(usize, Change)> = Vec::new();
+        for (index, bottleneck) in setup.bottlenecks.iter().enumerate() {
+            changes.extend(bottleneck.changes.iter().map(|change| (index, *change)));
+        }
+        changes.sort_by_key(|(_, change)| change.at_ns);
+        let links = Toward::BOTH.map(links);
+        let mut network = Network::of(setup.pairs.clone(), links);
+        network.changes = changes.into();
+        network.cross = setup.cross_traffic.iter().map(Generator::new).collect();
+        network
+    }
+
+    /// One pair and one link each way, with the seeds of their chances.
+    pub(crate) fn line(down: (LinkConfig, u64), up: (LinkConfig, u64)) -> Self {
+        let pair = Pair {
+            server: 0,
+            client: 0,
+            route: vec![0],
+            extra_delay_ns: 0,
+        };
+        let links = [down, up].map(|(config, seed)| vec![Link::new(config, seed)]);
+        Network::of(vec![pair], links)
+    }
+
+    fn of(pairs: Vec<Pair>, links: [Vec<Link<Cargo<T>>>; 2]) -> Self {
+        Network {
+            pairs,
+            links,
+            changes: VecDeque::new(),
+            cross: Vec::new(),
+            started: None,
+            now: 0,
+            arrived: BTreeMap::new(),
+            order: 0,
+        }
+    }
+
+    /// The run begins: changes and cross traffic count from now. Without it there are none.
+    pub fn start(&mut self, now: Nanos) {
+        self.advance(now);
+        self.started = Some(now);
+        for generator in &mut self.cross {
+            generator.start(now);
+        }
+    }
+
+    /// A packet of `bytes` of the pair with this index enters. `ect`: it may be marked. `now` must
+    /// not go back.
+    pub fn send(
+        &mut self,
+        now: Nanos,
+        pair: usize,
+        toward: Toward,
+        bytes: u32,
+        ect: bool,
+        item: T,
+    ) {
+        self.advance(now);
+        let packet = Transit {
+            pair,
+            toward,
+            hops: 0,
+            bytes,
+            ect,
+            marked_ce: false,
+            item,
+        };
+        self.pass_on(self.now, packet);
+    }
+
+    /// When [`Network::receive`] wants to be called next, if nothing else is sent.
+    pub fn poll_at(&self) -> Option<Nanos> {
+        let arrived = self.arrived.first_key_value().map(|((due, _), _)| *due);
+        let inside = self.next_event().map(|(at, _)| at);
+        arrived.into_iter().chain(inside).min()
+    }
+
+    /// A packet that has arrived by `now`, in the order of arrival. Call until `None`.
+    pub fn receive(&mut self, now: Nanos) -> Option<Arrival<T>> {
+        self.advance(now);
+        let next = self.arrived.first_entry()?;
+        (next.key().0 <= self.now).then(|| next.remove())
+    }
+
+    /// Counts of the links toward the clients and toward the servers, by bottleneck, cross traffic
+    /// left out.
+    pub fn observed(&self) -> (Vec<LinkObserved>, Vec<LinkObserved>) {
+        let count = |links: &[Link<_>]| links.iter().map(|l| l.stats().into()).collect();
+        let [down, up] = &self.links;
+        (count(down), count(up))
+    }
+
+    /// Counts of the cross traffic, by bottleneck.
+    pub fn cross_observed(&self) -> Vec<LinkObserved> {
+        let [down, _] = &self.links;
+        down.iter().map(|l| l.cross_stats().into()).collect()
+    }
+
+    /// Counts of one direction of a bottleneck, cross traffic left out.
+    pub(crate) fn link_stats(&self, bottleneck: usize, toward: Toward) -> LinkStats {
+        self.links[toward as usize][bottleneck].stats()
+    }
+
+    /// Changes a bottleneck now.
+    pub(crate) fn set_links(
+        &mut self,
+        now: Nanos,
+        bottleneck: usize,
+        down: LinkConfig,
+        up: LinkConfig,
+    ) {
+        self.advance(now);
+        self.configure(bottleneck, down, up);
+    }
+
+    /// Bytes in the queue of a bottleneck, the packet under transmission included.
+    pub fn queued_bytes(&self, bottleneck: usize, toward: Toward) -> u64 {
+        self.links[toward as usize][bottleneck].queued_bytes()
+    }
+
+    /// Everything inside that happens by `now`, in its order.
+    fn advance(&mut self, now: Nanos) {
+        while let Some((at, event)) = self.next_event().filter(|(at, _)| *at <= now) {
+            self.now = self.now.max(at);
+            match event {
+                Event::Change => self.change(),
+                Event::Cross(index) => {
+                    let (bottleneck, bytes) = self.cross[index].emit();
+                    let link = &mut self.links[Toward::Clients as usize][bottleneck];
+                    link.send_cross(self.now, bytes, None);
+                }
+                Event::Arrival(toward, index) => {
+                    let delivery = self.links[toward as usize][index].receive(self.now);
+                    if let Some(delivery) = delivery
+                        && let Some(mut packet) = delivery.item
+                    {
+                        packet.hops += 1;
+                        packet.marked_ce |= delivery.marked_ce;
+                        self.pass_on(delivery.at, packet);
+                    }
+                }
+            }
+        }
+        self.now = self.now.max(now);
+    }
+
+    /// Of events at one time changes come first, then cross traffic, then arrivals.
+    fn next_event(&self) -> Option<(Nanos, Event)> {
+        let mut next: Option<(Nanos, Event)> = None;
+        let mut consider = |at: Option<Nanos>, event| {
+            if let Some(at) = at
+                && next.is_none_or(|(earliest, _)| at < earliest)
+            {
+                next = Some((at, event));
+            }
+        };
+        if let (Some((_, change)), Some(start)) = (self.changes.front(), self.started) {
+            consider(Some(start + change.at_ns), Event::Change);
+        }
+        for (index, generator) in self.cross.iter().enumerate() {
+            consider(generator.next_at(), Event::Cross(index));
+        }
+        for toward in Toward::BOTH {
+            for (index, link) in self.links[toward as usize].iter().enumerate() {
+                consider(link.poll_at(), Event::Arrival(toward, index));
+            }
+        }
+        next
+    }
+
+    fn change(&mut self) {
+        if let Some((index, change)) = self.changes.pop_front() {
+            self.configure(index, (&change.down).into(), (&change.up).into());
+        }
+    }
+
+    fn configure(&mut self, bottleneck: usize, down: LinkConfig, up: LinkConfig) {
+        let [downs, ups] = &mut self.links;
+        downs[bottleneck].set_config(self.now, down);
+        ups[bottleneck].set_config(self.now, up);
+    }
+
+    /// Puts a packet that has arrived somewhere at `at` onto the next link of its way.
+    fn pass_on(&mut self, at: Nanos, packet: Transit<T>) {
+        let pair = &self.pairs[packet.pair];
+        let left = pair.route.len() - packet.hops;
+        let toward = packet.toward;
+        if left > 0 {
+            let index = match toward {
+                Toward::Clients => pair.route[packet.hops],
+                Toward::Servers => pair.route[left - 1],
+            };
+            let link = &mut self.links[toward as usize][index];
+            link.send(at, packet.bytes, packet.ect, Some(packet));
+            return;
+        }
+        let due = at + pair.extra_delay_ns;
+        self.order += 1;
+        let arrival = Arrival {
+            due,
+            pair: packet.pair,
+            toward,
+            item: packet.item,
+            marked_ce: packet.marked_ce,
+        };
+        self.arrived.insert((due, self.order), arrival);
+    }
+}
+
+#[cfg(test)]
+#[path = "network_tests.rs"]
+mod tests;

@@ -1,0 +1,221 @@
+//! Networks against arithmetic.
+
+use windlass_cc::{MILLISECOND, SECOND};
+use windlass_experiment::setup::{
+    Bottleneck, CrossTraffic, Direction, Loss, PathBox, Record, Setup,
+};
+
+use super::*;
+
+/// 1000 bytes per millisecond and 10 ms.
+fn direction() -> Direction {
+    Direction {
+        rate_bits_per_s: 8_000_000,
+        delay_ns: 10 * MILLISECOND,
+        jitter_ns: 0,
+        loss: Loss::None,
+        reorder_ratio: 0.0,
+        reorder_extra_ns: 0,
+        duplicate_ratio: 0.0,
+        queue_bytes: 1_000_000,
+        ecn_mark_bytes: None,
+    }
+}
+
+fn bottleneck() -> Bottleneck {
+    Bottleneck {
+        down: direction(),
+        up: direction(),
+        changes: Vec::new(),
+    }
+}
+
+fn setup(bottlenecks: Vec<Bottleneck>, routes: &[&[usize]]) -> Setup {
+    let pair = |(index, route): (usize, &&[usize])| Pair {
+        server: index,
+        client: index,
+        route: route.to_vec(),
+        extra_delay_ns: index as u64 * MILLISECOND,
+    };
+    Setup {
+        seed: 7,
+        limit_ns: SECOND,
+        servers: Vec::new(),
+        clients: Vec::new(),
+        bottlenecks,
+        pairs: routes.iter().enumerate().map(pair).collect(),
+        path_box: PathBox::Nothing,
+        flows: Vec::new(),
+        cross_traffic: Vec::new(),
+        record: Record::default(),
+    }
+}
+
+/// Everything that arrives: when (µs), of which pair, what.
+fn drain(network: &mut Network<u32>, until: Nanos) -> Vec<(u64, usize, u32)> {
+    let mut arrived = Vec::new();
+    while let Some(at) = network.poll_at().filter(|at| *at <= until) {
+        while let Some(a) = network.receive(at) {
+            arrived.push((a.due / 1000, a.pair, a.item));
+        }
+    }
+    arrived
+}
+
+#[test]
+fn two_hops_take_both_times_however_late_the_caller_is() {
+    let two = || Network::new(&setup(vec![bottleneck(), bottleneck()], &[&[0, 1]]));
+    let mut exact: Network<u32> = two();
+    let mut late: Network<u32> = two();
+    for network in [&mut exact, &mut late] {
+        for item in 0..3 {
+            network.send(0, 0, Toward::Clients, 1000, false, item);
+        }
+    }
+    // 1 ms and 10 ms, twice; the second link is free when the next packet comes.
+    let expected = [(22_000, 0, 0), (23_000, 0, 1), (24_000, 0, 2)];
+    assert_eq!(drain(&mut exact, SECOND), expected);
+    let at_once: Vec<_> = std::iter::from_fn(|| late.receive(SECOND)).collect();
+    let at_once: Vec<_> = at_once
+        .iter()
+        .map(|a| (a.due / 1000, a.pair, a.item))
+        .collect();
+    assert_eq!(at_once, expected);
+    let (down, up) = exact.observed();
+    assert_eq!(
+        (down[0].delivered_packets, down[1].delivered_bytes),
+        (3, 3000)
+    );
+    assert_eq!(up[0].offered_packets, 0);
+}
+
+#[test]
+fn in_a_parking_lot_one_pair_crosses_all_and_the_others_one_each() {
+    let three = vec![bottleneck(), bottleneck(), bottleneck()];
+    let routes: [&[usize]; 4] = [&[0, 1, 2], &[0], &[1], &[2]];
+    let mut network = Network::new(&setup(three, &routes));
+    for pair in 0..4 {
+        network.send(0, pair, Toward::Clients, 1000, false, pair as u32);
+    }
+    // Pair 1 waits behind pair 0 at the first link only; pair n has n ms of its own.
+    let expected = [
+        (13_000, 2, 2),
+        (13_000, 1, 1),
+        (14_000, 3, 3),
+        (33_000, 0, 0),
+    ];
+    assert_eq!(drain(&mut network, SECOND), expected);
+}
+
+#[test]
+fn the_way_back_is_the_same_way() {
+    let mut slow = bottleneck();
+    slow.up.delay_ns = 30 * MILLISECOND;
+    slow.up.rate_bits_per_s = 80_000_000;
+    slow.up.ecn_mark_bytes = Some(0);
+    let mut network = Network::new(&setup(vec![slow, bottleneck()], &[&[0, 1]]));
+    network.send(0, 0, Toward::Servers, 1000, true, 1);
+    let back = network.receive(SECOND).expect("arrived");
+    assert_eq!((back.due, back.toward), (41_100_000, Toward::Servers));
+    assert!(back.marked_ce);
+}
+
+#[test]
+fn a_change_in_mid_run_counts_from_the_start() {
+    let mut changing = bottleneck();
+    let faster = Direction {
+        rate_bits_per_s: 80_000_000,
+        delay_ns: 20 * MILLISECOND,
+        ..direction()
+    };
+    changing.changes = vec![Change {
+        at_ns: 5_500_000,
+        down: faster,
+        up: direction(),
+    }];
+    let mut network = Network::new(&setup(vec![changing], &[&[0]]));
+    network.start(MILLISECOND);
+    for item in 0..10 {
+        network.send(MILLISECOND, 0, Toward::Clients, 1000, false, item);
+    }
+    let times: Vec<u64> = drain(&mut network, SECOND).iter().map(|a| a.0).collect();
+    // Five at the old rate; of the sixth the second half at the new one, and 20 ms from then on.
+    assert_eq!(times[..5], [12_000, 13_000, 14_000, 15_000, 16_000]);
+    assert_eq!(times[5..], [26_550, 26_650, 26_750, 26_850, 26_950]);
+}
+
+#[test]
+fn cross_traffic_keeps_its_rate_and_its_pauses() {
+    let mut with = setup(vec![bottleneck()], &[&[0]]);
+    with.cross_traffic = vec![CrossTraffic {
+        bottleneck: 0,
+        rate_bits_per_s: 4_000_000,
+        packet_bytes: 1000,
+        start_ns: 100 * MILLISECOND,
+        on_ns: 200 * MILLISECOND,
+        off_ns: 300 * MILLISECOND,
+    }];
+    let mut network: Network<u32> = Network::new(&with);
+    network.start(0);
+    let offered = |network: &mut Network<u32>, at_ms: u64| {
+        assert_eq!(network.receive(at_ms * MILLISECOND), None);
+        network.cross_observed()[0].offered_packets
+    };
+    // 500 packets/s: 100 in each 200 ms, in 100-300 ms and 600-800 ms.
+    let at = [99, 200, 299, 599, 700, 1099];
+    let counts = at.map(|ms| offered(&mut network, ms));
+    assert_eq!(counts, [0, 51, 100, 100, 151, 200]);
+    let cross = network.cross_observed()[0];
+    assert_eq!((cross.delivered_packets, cross.dropped_packets), (200, 0));
+    assert_eq!(network.observed().0[0].offered_packets, 0);
+}
+
+#[test]
+fn cross_traffic_takes_room_but_changes_no_packets_chances() {
+    let lossy = || {
+        let mut lossy = bottleneck();
+        lossy.down.loss = Loss::Independent { ratio: 0.2 };
+        setup(vec![lossy], &[&[0]])
+    };
+    let mut with = lossy();
+    with.cross_traffic = vec![CrossTraffic {
+        bottleneck: 0,
+        rate_bits_per_s: 4_000_000,
+        packet_bytes: 500,
+        start_ns: 0,
+        on_ns: 0,
+        off_ns: 0,
+    }];
+    let survivors = |setup: &Setup| {
+        let mut network = Network::new(setup);
+        network.start(0);
+        for item in 0..400u32 {
+            let at = u64::from(item) * 2 * MILLISECOND;
+            network.send(at, 0, Toward::Clients, 1000, false, item);
+        }
+        drain(&mut network, 10 * SECOND)
+    };
+    let (without, with) = (survivors(&lossy()), survivors(&with));
+    let items = |arrived: &[(u64, usize, u32)]| arrived.iter().map(|a| a.2).collect::<Vec<_>>();
+    assert_eq!(items(&without), items(&with));
+    assert!((40..120).contains(&(400 - without.len())));
+    assert_ne!(without, with, "it takes time");
+}
+
+#[test]
+fn the_seed_decides_and_nothing_else() {
+    let lost = |seed| {
+        let mut lossy = bottleneck();
+        lossy.down.loss = Loss::Independent { ratio: 0.1 };
+        let mut network = Network::new(&Setup {
+            seed,
+            ..setup(vec![lossy.clone(), lossy], &[&[0, 1]])
+        });
+        for item in 0..500 {
+            network.send(0, 0, Toward::Clients, 1000, false, item);
+        }
+        drain(&mut network, 10 * SECOND)
+    };
+    assert_eq!(lost(1), lost(1));
+    assert_ne!(lost(1), lost(2));
+}

@@ -1,0 +1,214 @@
+//! Senders that run one of the algorithms of `windlass-cc`, as Linux runs one with
+//! `cong_control`: window and rate are what the algorithm says, in recovery too.
+
+use windlass_cc::{
+    AckEvent, AlgorithmId, CongestionEvent, Controller, Nanos, Path, SendEvent, Signal,
+};
+
+use super::ack::{Ack, Progress};
+use super::sender::{CaState, Sender};
+use super::server_cc::ServerAlgorithm;
+
+/// An algorithm, and what it is told of the path.
+#[derive(Clone, Debug)]
+pub(super) struct Native {
+    controller: Controller,
+    path: Path,
+    /// As it was before the ACK at hand.
+    before: Before,
+    /// A recovery has ended of which the algorithm has not been told.
+    left: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    in_flight: u64,
+    marked_lost: u64,
+    marked_ranges: u32,
+}
+
+impl Native {
+    fn new(id: AlgorithmId, mss: u32, rtt: Nanos, seed: u64) -> Self {
+        let mut path = Path::new(mss);
+        if rtt > 0 {
+            path.on_rtt(rtt);
+        }
+        Native {
+            controller: Controller::new(id, &path, seed),
+            path,
+            before: Before::default(),
+            left: false,
+        }
+    }
+
+    /// In bytes per second, if it paces.
+    pub(super) fn pacing_rate(&self) -> Option<u64> {
+        self.controller.control().pacing_rate
+    }
+
+    fn tell_left(&mut self, now: Nanos) {
+        if std::mem::take(&mut self.left) {
+            self.controller.on_recovery_exit(now, &self.path);
+        }
+    }
+}
+
+impl Sender {
+    /// The handshake is over and has measured the RTT. `seed`: of the algorithm's chances.
+    pub fn start_algorithm(&mut self, seed: u64) {
+        if let ServerAlgorithm::Native(id) = self.cc.algorithm() {
+            let native = Native::new(id, self.mss, self.rtt.srtt, seed);
+            self.native = Some(Box::new(native));
+            self.follow_algorithm();
+        }
+    }
+
+    /// Bytes, where segments are counted.
+    pub(super) fn bytes_of(&self, segments: usize) -> u64 {
+        segments as u64 * u64::from(self.mss)
+    }
+
+    /// Runs `tell` with the algorithm, if there is one, and does what that wants from then on.
+    fn with_algorithm(&mut self, tell: impl FnOnce(&mut Native)) {
+        let in_flight = self.bytes_of(self.board.in_flight());
+        let lost = self.bytes_of(self.board.marked_lost);
+        let Some(native) = &mut self.native else {
+            return;
+        };
+        native.path.delivered = self.sampler.delivered;
+        native.path.lost = lost;
+        native.path.inflight = in_flight;
+        tell(native);
+        self.follow_algorithm();
+    }
+
+    fn follow_algorithm(&mut self) {
+        if let Some(native) = &self.native {
+            let control = native.controller.control();
+            let packets =
+                |bytes: u64| (bytes / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
+            self.cc.cwnd = packets(control.cwnd).max(1);
+            self.cc.ssthresh = packets(control.ssthresh);
+        }
+    }
+
+    /// An ACK or a timer is about to change the scoreboard.
+    pub(super) fn note_before(&mut self) {
+        let before = Before {
+            in_flight: self.bytes_of(self.board.in_flight()),
+            marked_lost: self.bytes_of(self.board.marked_lost),
+            marked_ranges: self.board.marked_ranges,
+        };
+        if let Some(native) = &mut self.native {
+            native.before = before;
+        }
+    }
+
+    pub(super) fn tell_sent(&mut self, now: Nanos, bytes: u64, retransmission: bool) {
+        let inflight = self.bytes_of(self.board.in_flight());
+        let app_limited = self.sampler.is_app_limited();
+        self.with_algorithm(|native| {
+            let event = SendEvent {
+                now,
+                bytes,
+                inflight,
+                retransmission,
+                app_limited,
+            };
+            native.controller.on_sent(&event, &native.path);
+        });
+    }
+
+    /// Nothing was out, and something is about to leave.
+    pub(super) fn tell_restart(&mut self, now: Nanos, idle: Nanos) {
+        if self.sampler.is_app_limited() {
+            self.with_algorithm(|native| {
+                native.controller.on_idle_restart(now, idle, &native.path);
+            });
+        }
+    }
+
+    /// A recovery begins. If it does so with the very ACK that ended the one before, Linux' BBR v1
+    /// takes the two for one: it compares the states after two ACKs
+    /// (`bbr_set_cwnd_to_recover_or_restore`), and conserves packets once only.
+    pub(super) fn tell_congestion(&mut self, now: Nanos, signal: Signal) {
+        self.with_algorithm(|native| {
+            if native.left && native.controller.id() == AlgorithmId::Bbr {
+                native.left = false;
+                return;
+            }
+            native.tell_left(now);
+            let event = CongestionEvent {
+                now,
+                signal,
+                inflight_before: native.before.in_flight,
+                lost: native.path.lost - native.before.marked_lost,
+            };
+            native.controller.on_congestion(&event, &native.path);
+        });
+    }
+
+    pub(super) fn tell_timeout(&mut self, now: Nanos) {
+        self.with_algorithm(|native| {
+            native.tell_left(now);
+            native.controller.on_rto(now, &native.path);
+        });
+    }
+
+    pub(super) fn tell_spurious(&mut self, now: Nanos) {
+        self.with_algorithm(|native| {
+            native.left = false;
+            native.controller.on_spurious(now, &native.path);
+        });
+    }
+
+    /// The recovery is over; the algorithm hears of it after the ACK that ends it.
+    pub(super) fn note_left(&mut self) {
+        if let Some(native) = &mut self.native {
+            native.left = true;
+        }
+    }
+
+    /// The ACK has been taken in (`cong_control` in Linux).
+    pub(super) fn tell_ack(&mut self, ack: &Ack, p: &Progress) {
+        let rate = {
+            let lost = self.bytes_of(self.board.marked_lost);
+            self.sampler.take(ack.now, self.rtt.min_rtt, lost)
+        };
+        if let Some(rate) = rate {
+            self.stats.delivery_rate = rate.rate;
+        }
+        let delivered = self.bytes_of(p.delivered as usize);
+        let inflight = self.bytes_of(self.board.in_flight());
+        let ranges = self.board.marked_ranges;
+        let cwnd_limited = self.is_cwnd_limited();
+        let in_recovery = self.state >= CaState::Cwr;
+        self.with_algorithm(|native| {
+            let path = &mut native.path;
+            if let Some(rtt) = p.rtt {
+                path.on_rtt(rtt);
+            }
+            if let Some(rate) = rate.filter(|r| !r.app_limited || r.rate > path.max_bw) {
+                path.max_bw = path.max_bw.max(rate.rate);
+            }
+            let event = AckEvent {
+                now: ack.now,
+                acked: p.acked_bytes,
+                delivered,
+                lost: path.lost - native.before.marked_lost,
+                inflight_before: native.before.in_flight,
+                inflight,
+                rtt: p.rtt,
+                rate,
+                ce_bytes: 0,
+                cwnd_limited,
+                in_recovery,
+                lost_ranges: ranges - native.before.marked_ranges,
+            };
+            if event.delivered + event.lost > 0 || p.rtt.is_some() {
+                native.controller.on_ack(&event, path);
+            }
+            native.tell_left(ack.now);
+        });
+    }
+}
