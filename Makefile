@@ -3,18 +3,20 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help demo test setup build lint check soak bench fuzz clean
+.PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
+	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
+	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
-         nginx-light iproute2 ethtool iputils-ping iperf3 procps
+         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static
 
 setup:
 	@missing=$$(for p in $(DEBIAN); do \
@@ -58,6 +60,28 @@ fuzz: setup
 	cd fuzz && for target in wire_parse engine_packets; do \
 	    mkdir -p found/$$target; \
 	    $(CARGO) +nightly fuzz run $$target found/$$target corpus/$$target -- -max_total_time=300 || exit 1; done
+
+# Where the reports of experiments go: a folder for each, with report.html, results.json and CSV.
+REPORTS ?= $${CARGO_TARGET_DIR:-target}/reports
+
+# An experiment whose checks fail does not keep the next one from running; all are told at the end.
+define run_experiments
+	@failed=; for name in $(1); do \
+	    "$${CARGO_TARGET_DIR:-target}"/release/windlass lab run experiments/$$name.toml \
+	        --json "$(REPORTS)/$$name/results.json" --report "$(REPORTS)/$$name" || failed="$$failed $$name"; \
+	done; \
+	for name in $(1); do cat "$(REPORTS)/$$name/paper.md" 2>/dev/null; done > "$(REPORTS)/paper.md"; \
+	echo "reports: $(REPORTS)"; \
+	[ -z "$$failed" ] || { echo "not as it should be:$$failed"; exit 1; }
+endef
+
+# Figures 4, 5, 6 and 7a in a guest in virtual time, 7b on this machine's kernel.
+reproduce-tcon: build
+	$(call run_experiments,tcon-fig4 tcon-fig5 tcon-fig6 tcon-fig7a tcon-fig7b)
+	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
+
+reproduce-grid: build
+	$(call run_experiments,grid adverse sharing sizes)
 
 clean:
 	$(CARGO) clean

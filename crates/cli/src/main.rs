@@ -11,6 +11,7 @@ mod demo;
 mod doctor;
 mod flow;
 mod kernel;
+mod lab;
 mod run;
 mod values;
 
@@ -43,6 +44,8 @@ enum Command {
     Counters(ask::Args),
     Status(ask::StatusArgs),
     Demo(demo::Args),
+    #[command(subcommand)]
+    Lab(lab::Command),
     Completions(completions::Args),
 }
 
@@ -56,6 +59,7 @@ fn main() -> ExitCode {
         Command::Counters(args) => ask::counters(&args),
         Command::Status(args) => ask::status(&args),
         Command::Demo(args) => demo::run(args),
+        Command::Lab(command) => lab::run(command),
         Command::Completions(args) => completions::run(&args),
     };
     match done {

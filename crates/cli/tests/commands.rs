@@ -35,6 +35,7 @@ fn help_names_every_command_and_version_is_the_crates() {
         "counters",
         "status",
         "demo",
+        "lab",
         "completions",
     ] {
         assert!(

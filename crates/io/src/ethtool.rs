@@ -10,9 +10,12 @@ const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
 const ETHTOOL_GTSO: u32 = 0x1e;
+const ETHTOOL_STSO: u32 = 0x1f;
 const ETHTOOL_GGSO: u32 = 0x23;
+const ETHTOOL_SGSO: u32 = 0x24;
 const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_GGRO: u32 = 0x2b;
+const ETHTOOL_SGRO: u32 = 0x2c;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
 const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
@@ -87,6 +90,14 @@ impl<'a> Ethtool<'a> {
             tx_checksum: self.value(ETHTOOL_GTXCSUM) != 0,
             rx_vlan: flags & ETH_FLAG_RXVLAN != 0,
         }
+    }
+
+    /// Turns off what joins and splits segments, and says what is on afterwards.
+    pub(crate) fn disable_segment_offloads(&self) -> io::Result<Offloads> {
+        for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO] {
+            self.ask(&mut Value { command, data: 0 })?;
+        }
+        Ok(self.offloads())
     }
 
     /// Active receive and transmit queues; one of each if the driver does not tell.

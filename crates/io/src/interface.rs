@@ -5,6 +5,7 @@ use std::io;
 use crate::ethtool::Ethtool;
 pub use crate::ethtool::Offloads;
 use crate::netlink::{self, Link};
+use crate::sys;
 
 /// Longest Ethernet header: two VLAN tags, bytes.
 const ETHERNET_BYTES: u32 = 14 + 2 * 4;
@@ -66,6 +67,23 @@ impl Interface {
     pub fn max_frame(&self) -> u32 {
         self.mtu + ETHERNET_BYTES
     }
+}
+
+/// Turns TSO, GSO and GRO of an interface off, and says which offloads are on afterwards. Works in
+/// the network namespace of the calling thread.
+///
+/// # Errors
+/// `ENODEV`, or `EPERM` without `CAP_NET_ADMIN`.
+pub fn disable_segment_offloads(name: &str) -> io::Result<Offloads> {
+    Ethtool::new(name)?.disable_segment_offloads()
+}
+
+/// The index of an interface in the network namespace of the calling thread.
+///
+/// # Errors
+/// `ENODEV`.
+pub fn index(name: &str) -> io::Result<u32> {
+    sys::interface_index(name)
 }
 
 fn has(link: &Link, flag: libc::c_int) -> bool {

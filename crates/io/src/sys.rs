@@ -7,12 +7,22 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// `CLOCK_MONOTONIC`, nanoseconds.
 pub fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Processor time of the calling thread, nanoseconds.
+pub fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// A clock that every Linux has, nanoseconds.
+pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
         tv_nsec: 0,
     };
-    // SAFETY: `now` is valid for writing; the clock exists on every Linux, so the call cannot fail.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+    // SAFETY: `now` is valid for writing; the clock exists, so the call cannot fail.
+    unsafe { libc::clock_gettime(clock, &raw mut now) };
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
@@ -57,8 +67,18 @@ pub(crate) fn get_option<T: Copy>(
     fd: &impl AsRawFd,
     level: i32,
     name: i32,
-    mut value: T,
+    value: T,
 ) -> io::Result<T> {
+    get_option_len(fd, level, name, value).map(|(value, _)| value)
+}
+
+/// [`get_option`], and how many bytes the kernel has written.
+pub(crate) fn get_option_len<T: Copy>(
+    fd: &impl AsRawFd,
+    level: i32,
+    name: i32,
+    mut value: T,
+) -> io::Result<(T, usize)> {
     let mut length = size_of::<T>() as libc::socklen_t;
     // SAFETY: pointer and length describe `value`; callers pass types that are valid for any bits.
     check(unsafe {
@@ -70,7 +90,7 @@ pub(crate) fn get_option<T: Copy>(
             &raw mut length,
         )
     })?;
-    Ok(value)
+    Ok((value, length as usize))
 }
 
 /// The index of an interface of this network namespace.

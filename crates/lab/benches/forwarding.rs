@@ -20,7 +20,7 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
-use windlass_lab::command::{check_host, run, run_line};
+use windlass_lab::command::{IP, check_host, run, run_line};
 use windlass_lab::leftovers::{catch_signals, check_interrupted, lab_folder};
 use windlass_lab::netns::Namespace;
 use windlass_lab::statistics::Spread;
@@ -97,7 +97,7 @@ struct Measured {
 }
 
 fn main() -> Result<()> {
-    check_host()?;
+    check_host(&[IP])?;
     run_line("iperf3 --version").context("on Debian: apt-get install iperf3")?;
     let runs = setting("BENCH_RUNS", RUNS)?;
     let seconds = setting("BENCH_SECONDS", SECONDS)?;
@@ -190,7 +190,7 @@ impl Lab {
                 end.name()
             ))?;
             for (place, interface) in [(&lab.middle, port), (end, "eth0")] {
-                place.disable_segment_offloads(interface)?;
+                place.disable_segment_offloads(&[interface])?;
                 place.ip(&format!("link set {interface} up"))?;
             }
             lab.middle.ip(&format!("link set {port} master br0"))?;

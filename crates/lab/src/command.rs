@@ -1,15 +1,20 @@
 //! Programs of the host: whether they are there, and whether they did what they were asked.
 
+use std::io::Write;
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-/// The programs that the lab calls, and the Debian packages that bring them.
-const NEEDED: [(&str, &str); 5] = [
-    ("ip", "iproute2"),
+/// A program that the lab calls, and the Debian package that brings it.
+pub type Needed = (&'static str, &'static str);
+
+/// What network namespaces need.
+pub const IP: Needed = ("ip", "iproute2");
+/// What the demo needs.
+pub const OF_DEMO: [Needed; 4] = [
+    IP,
     ("ss", "iproute2"),
-    ("ethtool", "ethtool"),
     ("nginx", "nginx-light"),
     ("curl", "curl"),
 ];
@@ -19,10 +24,27 @@ const NEEDED: [(&str, &str); 5] = [
 /// # Errors
 /// When it cannot be started or does not succeed; the message has the command and its last words.
 pub fn run(command: &mut Command) -> Result<String> {
+    run_with_input(command.stdin(Stdio::null()), "")
+}
+
+/// [`run`] with text on standard input.
+///
+/// # Errors
+/// Those of [`run`].
+pub fn run_with_input(command: &mut Command, input: &str) -> Result<String> {
     let text = describe(command);
-    let output = command
-        .output()
-        .with_context(|| format!("cannot run `{text}`"))?;
+    if !input.is_empty() {
+        command.stdin(Stdio::piped());
+    }
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let running = command.spawn();
+    let mut running = running.with_context(|| format!("cannot run `{text}`"))?;
+    // A program that ends early says why; what it has not read does not matter then.
+    let _ = running
+        .stdin
+        .take()
+        .map(|mut pipe| pipe.write_all(input.as_bytes()));
+    let output = running.wait_with_output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);
         bail!("`{text}` failed ({}): {}", output.status, said.trim());
@@ -47,20 +69,20 @@ pub fn describe(command: &Command) -> String {
     words.join(" ")
 }
 
-/// Checks that the caller may make network namespaces and that all programs are installed.
+/// Checks that the caller may make network namespaces and that these programs are installed.
 ///
 /// # Errors
 /// What is missing, and the command that brings it.
-pub fn check_host() -> Result<()> {
+pub fn check_host(needed: &[Needed]) -> Result<()> {
     if !nix::unistd::geteuid().is_root() {
         bail!("network namespaces need root: run it with sudo");
     }
     let mut missing: Vec<&str> = Vec::new();
     let mut packages: Vec<&str> = Vec::new();
-    for (program, package) in NEEDED {
+    for (program, package) in needed {
         if find(program).is_none() {
             missing.push(program);
-            if !packages.contains(&package) {
+            if !packages.contains(package) {
                 packages.push(package);
             }
         }

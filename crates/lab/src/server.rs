@@ -1,6 +1,6 @@
 //! The server: nginx with a folder of files.
 
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -26,7 +26,12 @@ impl Server {
     ///
     /// # Errors
     /// When it does not come up; with what nginx says.
-    pub fn start(namespace: &Namespace, address: &str, root: &Path, folder: &Path) -> Result<Self> {
+    pub fn start(
+        namespace: &Namespace,
+        address: Ipv4Addr,
+        root: &Path,
+        folder: &Path,
+    ) -> Result<Self> {
         let file = folder.join("nginx.conf");
         std::fs::write(&file, configuration(root, folder, address))?;
         let log = folder.join("nginx.log");
@@ -36,7 +41,7 @@ impl Server {
         command.stdin(Stdio::null()).stdout(output.try_clone()?);
         let child = command.stderr(output).spawn().context("cannot run nginx")?;
         let mut server = Server { child };
-        let socket: SocketAddr = format!("{address}:{PORT}").parse()?;
+        let socket = SocketAddr::from((address, PORT));
         let deadline = Instant::now() + START_TIMEOUT;
         while namespace
             .inside(|| Ok(TcpStream::connect(socket)?))
@@ -61,7 +66,7 @@ impl Drop for Server {
 }
 
 /// One process in the foreground, nothing outside of `folder`.
-fn configuration(root: &Path, folder: &Path, address: &str) -> String {
+fn configuration(root: &Path, folder: &Path, address: Ipv4Addr) -> String {
     let (root, folder) = (root.display(), folder.display());
     let kinds = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"];
     let temporary = kinds.map(|kind| format!("  {kind}_temp_path {folder}/{kind};\n"));

@@ -1,127 +1,297 @@
-//! Server, box and client, and the wires between them.
+//! Servers, box and clients, and the wires between them.
 //!
 //! ```text
-//! server         box                                     client
-//! eth0 ───── in0 [bridge wlbr] out0 ── e0  emulator  e1 ───── eth0
+//! server             box                        net                 client
+//! eth0 ───────────── in0 [bridge wlbr] out0 ─── e0   emulator   c0 ─── eth0
+//!
+//! server             switch
+//! eth0 ───────────── p0
+//! eth0 ───────────── p1 [bridge wlsw] up0 ───── in0 …
 //! ```
 
 use anyhow::{Context, Result};
+use windlass_experiment::setup::{client_address, server_address};
 
 use crate::netns::Namespace;
 
-/// The server's address, of the block for benchmarks (RFC 2544, RFC 5735).
-pub const SERVER_ADDRESS: &str = "198.18.0.1";
-/// The client's address.
-pub const CLIENT_ADDRESS: &str = "198.18.0.2";
-/// The box's interface towards the server.
+/// The box's interface towards the servers.
 pub const INSIDE: &str = "in0";
-/// The box's interface towards the client.
+/// The box's interface towards the clients.
 pub const OUTSIDE: &str = "out0";
 /// The emulator's end of the wire to the box.
 pub const EMULATOR_NEAR: &str = "e0";
-/// The emulator's end of the wire to the client.
-pub const EMULATOR_FAR: &str = "e1";
+/// The interface of every host.
+pub const HOST_INTERFACE: &str = "eth0";
 
 const BRIDGE: &str = "wlbr";
-/// Set in server and client, the same for every contestant.
+const SWITCH: &str = "wlsw";
+/// The switch's interface towards the box.
+const UPLINK: &str = "up0";
+/// One queue: a flow's packets keep their order.
+const ONE_QUEUE: &str = "numtxqueues 1 numrxqueues 1";
+/// Set in servers and clients, the same for every contestant.
 pub const SYSCTLS: [(&str, &str); 3] = [
     ("net.ipv4.tcp_no_metrics_save", "1"),
     ("net.ipv4.tcp_rmem", "4096 131072 16777216"),
     ("net.ipv4.tcp_wmem", "4096 16384 16777216"),
 ];
 
-/// Three namespaces, wired. Dropping it removes them.
+/// The emulator's end of the wire to the client with this index.
+pub fn emulator_far(client: usize) -> String {
+    format!("c{client}")
+}
+
+/// What to wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Servers.
+    pub servers: usize,
+    /// Clients.
+    pub clients: usize,
+    /// A bridge joins the interfaces of the box. Without, whatever runs on it has to.
+    pub bridged: bool,
+}
+
+impl Shape {
+    /// One server, one client, and a bridge on the box.
+    pub const LINE: Shape = Shape {
+        servers: 1,
+        clients: 1,
+        bridged: true,
+    };
+}
+
+/// Namespaces, wired. Dropping it removes them.
 #[derive(Debug)]
 pub struct Topology {
-    /// Where the server runs.
-    pub server: Namespace,
-    /// The box: a bridge between server and link, and the emulator's two bare ends.
+    /// Where each server runs.
+    pub servers: Vec<Namespace>,
+    /// What joins several servers.
+    switch: Option<Namespace>,
+    /// The box.
     pub middle: Namespace,
-    /// Where the client runs.
-    pub client: Namespace,
+    /// Where the emulator runs: bare ends towards the box and every client.
+    pub net: Namespace,
+    /// Where each client runs.
+    pub clients: Vec<Namespace>,
 }
 
 impl Topology {
-    /// Makes the namespaces `<lab>-server`, `<lab>-box`, `<lab>-client` and all in them. Nothing
-    /// crosses the emulator's gap before one runs.
+    /// Makes the namespaces `<lab>-server0`, `<lab>-box`, `<lab>-client0` and so on and all in
+    /// them. Nothing crosses the emulator's gap before one runs.
     ///
     /// # Errors
     /// When a command fails or a setting does not hold.
-    pub fn create(lab: &str) -> Result<Topology> {
+    pub fn create(lab: &str, shape: Shape) -> Result<Topology> {
+        let name = |part: &str| format!("{lab}-{part}");
+        let servers = (0..shape.servers).map(|i| name(&format!("server{i}")));
+        let clients = (0..shape.clients).map(|i| name(&format!("client{i}")));
+        let switch = (shape.servers > 1).then(|| name("switch"));
+        let middle = [name("box"), name("net")];
+        let names = servers.chain(clients).chain(middle).chain(switch);
+        let mut all = Namespace::create_all(names, &wires(lab, shape))?.into_iter();
         let topology = Topology {
-            server: Namespace::create(&format!("{lab}-server"))?,
-            middle: Namespace::create(&format!("{lab}-box"))?,
-            client: Namespace::create(&format!("{lab}-client"))?,
+            servers: all.by_ref().take(shape.servers).collect(),
+            clients: all.by_ref().take(shape.clients).collect(),
+            middle: all.next().context("no box")?,
+            net: all.next().context("no network")?,
+            switch: all.next(),
         };
-        let Topology {
-            server,
-            middle,
-            client,
-        } = &topology;
-        wire((server, "eth0"), (middle, INSIDE))?;
-        wire((middle, OUTSIDE), (middle, EMULATOR_NEAR))?;
-        wire((middle, EMULATOR_FAR), (client, "eth0"))?;
-        middle.ip(&format!(
-            "link add {BRIDGE} type bridge forward_delay 0 mcast_snooping 0"
-        ))?;
-        middle.disable_segment_offloads(BRIDGE)?;
-        for port in [INSIDE, OUTSIDE] {
-            middle.ip(&format!("link set {port} master {BRIDGE}"))?;
-        }
-        middle.ip(&format!("link set {BRIDGE} up"))?;
-        for (end, own, peer, peer_address) in [
-            (server, SERVER_ADDRESS, client, CLIENT_ADDRESS),
-            (client, CLIENT_ADDRESS, server, SERVER_ADDRESS),
-        ] {
-            address(end, own, peer, peer_address)?;
-            for (key, value) in SYSCTLS {
-                end.set_sysctl(key, value)?;
-            }
-        }
+        topology.configure(shape)?;
         Ok(topology)
     }
 
-    /// Makes the server's kernel use a congestion control towards the client, by the route: that
-    /// needs no right to the algorithm in the namespace, and no other one may take its place.
-    /// Forgets what the kernel remembers of earlier connections.
+    fn configure(&self, shape: Shape) -> Result<()> {
+        let far: Vec<String> = (0..shape.clients).map(emulator_far).collect();
+        let near = [EMULATOR_NEAR].into_iter();
+        bring_up(&self.net, near.chain(far.iter().map(String::as_str)))?;
+        if shape.bridged {
+            bring_up(&self.middle, [INSIDE, OUTSIDE, BRIDGE])?;
+        } else {
+            bring_up(&self.middle, [INSIDE, OUTSIDE])?;
+        }
+        if let Some(switch) = &self.switch {
+            let ports: Vec<String> = (0..shape.servers).map(switch_port).collect();
+            let ports = ports.iter().map(String::as_str);
+            bring_up(switch, ports.chain([UPLINK, SWITCH]))?;
+        }
+        for (index, server) in self.servers.iter().enumerate() {
+            let peers = (0..shape.clients).map(Host::Client);
+            Host::Server(index).configure(server, peers)?;
+        }
+        for (index, client) in self.clients.iter().enumerate() {
+            let peers = (0..shape.servers).map(Host::Server);
+            Host::Client(index).configure(client, peers)?;
+        }
+        Ok(())
+    }
+
+    /// Sets [`SYSCTLS`] in all hosts.
+    ///
+    /// # Errors
+    /// When a value does not hold.
+    pub fn set_sysctls(&self) -> Result<()> {
+        let mut hosts = self.servers.iter().chain(&self.clients);
+        hosts.try_for_each(|host| host.set_sysctls(&SYSCTLS))
+    }
+
+    /// Makes the first server's kernel use a congestion control towards the first client, by the
+    /// route: that needs no right to the algorithm in the namespace, and no other one may take its
+    /// place. Forgets what the kernel remembers of earlier connections.
     ///
     /// # Errors
     /// When the kernel does not have the algorithm.
     pub fn set_congestion_control(&self, algorithm: &str) -> Result<()> {
-        let route = format!("route replace {CLIENT_ADDRESS}/32 dev eth0 congctl lock {algorithm}");
-        self.server.ip(&route).with_context(|| {
+        let [server, client] = [&self.servers[0], &self.clients[0]];
+        let peer = client_address(0);
+        let route = format!("route replace {peer}/32 dev eth0 congctl lock {algorithm}");
+        server.ip(&route).with_context(|| {
             format!("the kernel refuses {algorithm}; perhaps: modprobe tcp_{algorithm}")
         })?;
-        self.server.ip("tcp_metrics flush")?;
-        self.client.ip("tcp_metrics flush")?;
+        server.ip("tcp_metrics flush")?;
+        client.ip("tcp_metrics flush")?;
         Ok(())
     }
 }
 
-/// Two ends of a veth pair, one queue each, up, without segment offloads.
-fn wire(a: (&Namespace, &str), b: (&Namespace, &str)) -> Result<()> {
-    a.0.ip(&format!(
-        "link add {} numtxqueues 1 numrxqueues 1 type veth peer name {} numtxqueues 1 \
-         numrxqueues 1 netns {}",
-        a.1,
-        b.1,
-        b.0.name()
-    ))?;
-    for (namespace, interface) in [a, b] {
-        namespace.disable_segment_offloads(interface)?;
-        namespace.ip(&format!("link set {interface} up"))?;
-    }
-    Ok(())
+/// A host by its index.
+#[derive(Clone, Copy)]
+enum Host {
+    Server(usize),
+    Client(usize),
 }
 
-/// Gives an end its address, and its peer's hardware address: no ARP to be lost on the link.
-fn address(end: &Namespace, own: &str, peer: &Namespace, peer_address: &str) -> Result<()> {
-    end.ip(&format!("address add {own}/24 dev eth0"))?;
-    let shown = peer.ip("-o link show dev eth0")?;
-    let mut words = shown.split_whitespace().skip_while(|w| *w != "link/ether");
-    let hardware = words.nth(1).context("eth0 has no hardware address")?;
-    end.ip(&format!(
-        "neighbour add {peer_address} lladdr {hardware} dev eth0 nud permanent"
-    ))?;
-    Ok(())
+impl Host {
+    fn address(self) -> std::net::Ipv4Addr {
+        match self {
+            Host::Server(index) => server_address(index),
+            Host::Client(index) => client_address(index),
+        }
+    }
+
+    /// Of the locally administered ones, so that peers need not ask for it.
+    fn hardware_address(self) -> String {
+        let [_, _, c, d] = self.address().octets();
+        format!("02:00:00:00:{c:02x}:{d:02x}")
+    }
+
+    /// Gives it its address, and its peers' hardware addresses: no ARP to be lost on a link.
+    fn configure(self, namespace: &Namespace, peers: impl Iterator<Item = Host>) -> Result<()> {
+        namespace.disable_segment_offloads(&[HOST_INTERFACE])?;
+        let own = self.address();
+        let mut lines = format!(
+            "link set lo up\naddress add {own}/15 dev {HOST_INTERFACE}\nlink set {HOST_INTERFACE} up\n"
+        );
+        for peer in peers {
+            let (address, hardware) = (peer.address(), peer.hardware_address());
+            lines += &format!(
+                "neighbour add {address} lladdr {hardware} dev {HOST_INTERFACE} nud permanent\n"
+            );
+        }
+        namespace.ip_batch(&lines)
+    }
+}
+
+fn switch_port(server: usize) -> String {
+    format!("p{server}")
+}
+
+/// The lines of `ip -batch` that make all interfaces.
+fn wires(lab: &str, shape: Shape) -> String {
+    let veth = |a: (&str, &str, &str), b: (&str, &str)| {
+        let (namespace, interface, address) = a;
+        let (peer_namespace, peer) = b;
+        format!(
+            "link add {interface} {address} {ONE_QUEUE} netns {lab}-{namespace} type veth \
+             peer name {peer} {ONE_QUEUE} netns {lab}-{peer_namespace}\n"
+        )
+    };
+    let host = |host: Host| format!("address {}", host.hardware_address());
+    let bridge = |namespace: &str, bridge: &str| {
+        let kind = "type bridge forward_delay 0 mcast_snooping 0";
+        format!("link add {bridge} netns {lab}-{namespace} {kind}\n")
+    };
+    let mut lines = String::new();
+    for index in 0..shape.servers {
+        let end = (
+            &*format!("server{index}"),
+            HOST_INTERFACE,
+            &*host(Host::Server(index)),
+        );
+        let port = switch_port(index);
+        let peer = match shape.servers {
+            1 => ("box", INSIDE),
+            _ => ("switch", port.as_str()),
+        };
+        lines += &veth(end, peer);
+    }
+    if shape.servers > 1 {
+        lines += &veth(("switch", UPLINK, ""), ("box", INSIDE));
+        lines += &bridge("switch", SWITCH);
+    }
+    lines += &veth(("box", OUTSIDE, ""), ("net", EMULATOR_NEAR));
+    if shape.bridged {
+        lines += &bridge("box", BRIDGE);
+    }
+    for index in 0..shape.clients {
+        let end = (
+            &*format!("client{index}"),
+            HOST_INTERFACE,
+            &*host(Host::Client(index)),
+        );
+        lines += &veth(end, ("net", &emulator_far(index)));
+    }
+    lines
+}
+
+/// Takes interfaces into use, without segment offloads: if the last one is a bridge, the others are
+/// its ports.
+fn bring_up<'a>(
+    namespace: &Namespace,
+    interfaces: impl IntoIterator<Item = &'a str>,
+) -> Result<()> {
+    let interfaces: Vec<&str> = interfaces.into_iter().collect();
+    namespace.disable_segment_offloads(&interfaces)?;
+    let bridge = interfaces
+        .last()
+        .filter(|name| [BRIDGE, SWITCH].contains(name));
+    let mut lines = String::new();
+    for interface in &interfaces {
+        if let Some(bridge) = bridge.filter(|bridge| *bridge != interface) {
+            lines += &format!("link set {interface} master {bridge}\n");
+        }
+        lines += &format!("link set {interface} up\n");
+    }
+    namespace.ip_batch(&lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_server_is_wired_to_the_box_itself() {
+        let lines = wires("x", Shape::LINE);
+        assert_eq!(lines.lines().count(), 4, "{lines}");
+        assert!(
+            lines.contains("x-server0") && !lines.contains("switch"),
+            "{lines}"
+        );
+    }
+
+    #[test]
+    fn several_servers_share_a_switch() {
+        let shape = Shape {
+            servers: 3,
+            clients: 2,
+            bridged: false,
+        };
+        let lines = wires("x", shape);
+        // Servers, the uplink, its bridge, the box, clients.
+        assert_eq!(lines.lines().count(), 3 + 1 + 1 + 1 + 2, "{lines}");
+        assert!(
+            lines.contains("peer name p2") && !lines.contains(BRIDGE),
+            "{lines}"
+        );
+    }
 }

@@ -1,88 +1,109 @@
-//! Windlass on the box: started, waited for, ended.
+//! Windlass on the box: started, waited for, asked, ended.
 
 use std::fs::File;
+use std::io::{BufRead, BufReader, PipeReader};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use windlass_daemon::control::{Answer, Request, ask};
 
 use crate::leftovers::check_interrupted;
 use crate::netns::Namespace;
 use crate::topology::{INSIDE, OUTSIDE};
-use crate::trace::{self, TraceSample};
 
 /// How a line begins that says that flows are governed from now on.
 const READY: &str = "windlass: ready";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
-const POLL_INTERVAL: Duration = Duration::from_millis(20);
-const TRACE_INTERVAL: &str = "20ms";
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(2);
+/// How long nothing may be heard before a signal is looked for, ms.
+const LISTEN_MS: u16 = 100;
 /// Last lines of its output in an error message.
 const SAID_LINES: usize = 8;
-
-/// How the box shall govern.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Settings {
-    /// The program.
-    pub program: PathBuf,
-    /// `--algorithm`.
-    pub algorithm: String,
-    /// `--redundancy`.
-    pub redundancy: String,
-}
 
 /// A running Windlass. Dropping it kills it.
 #[derive(Debug)]
 pub struct Windlass {
     child: Child,
+    /// What it has said and complained of.
     output: PathBuf,
-    trace: PathBuf,
+    control: PathBuf,
+    trace: Option<PathBuf>,
 }
 
 impl Windlass {
     /// Starts it between the two interfaces of the box and waits until it is ready. Its files go
-    /// to `folder`.
+    /// to `folder`; it writes a trace if there is an interval for one.
     ///
     /// # Errors
     /// When it ends or is not ready in time; with what it said.
-    pub fn start(namespace: &Namespace, settings: &Settings, folder: &Path) -> Result<Windlass> {
-        let (output, trace) = (folder.join("windlass.log"), folder.join("trace.jsonl"));
-        let control = folder.join("control.sock");
-        for old in [&output, &trace, &control] {
+    pub fn start(
+        namespace: &Namespace,
+        program: &Path,
+        arguments: &[String],
+        trace_interval: Option<Duration>,
+        folder: &Path,
+    ) -> Result<Windlass> {
+        let file = |name: &str| folder.join(name);
+        let (output, control) = (file("windlass.log"), file("control.sock"));
+        let trace = trace_interval.map(|_| file("trace.jsonl"));
+        for old in [&output, &control].into_iter().chain(&trace) {
             let _ = std::fs::remove_file(old);
         }
-        let log = File::create(&output)?;
-        let mut command = namespace.command(&settings.program);
-        command
-            .args(arguments(settings))
-            .arg("--control")
-            .arg(&control);
-        command
-            .arg("--trace")
-            .arg(&trace)
-            .args(["--trace-interval", TRACE_INTERVAL]);
+        let (said, stdout) = std::io::pipe()?;
+        let mut command = Command::new(program);
+        command.args(["run", "--inside", INSIDE, "--outside", OUTSIDE]);
+        command.args(arguments).arg("--control").arg(&control);
+        if let (Some(file), Some(interval)) = (&trace, trace_interval) {
+            let interval = format!("{}ms", interval.as_millis().max(1));
+            command.arg("--trace").arg(file);
+            command.args(["--trace-interval", &interval]);
+        }
         command
             .stdin(Stdio::null())
-            .stdout(log.try_clone()?)
-            .stderr(log);
-        let child = command.spawn().context("cannot run Windlass")?;
+            .stdout(stdout)
+            .stderr(File::create(&output)?);
+        // It inherits the namespace of the thread that starts it.
+        let child = namespace.inside(|| {
+            let program = program.display();
+            let child = command.spawn();
+            child.with_context(|| format!("cannot run {program}"))
+        })?;
+        drop(command);
         let mut windlass = Windlass {
             child,
             output,
+            control,
             trace,
         };
-        windlass.wait_until_ready()?;
+        windlass.wait_until_ready(said)?;
         Ok(windlass)
     }
 
-    /// Ends it in the ordinary way and returns its trace of the flow to `port`.
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Asks it by its control socket.
+    ///
+    /// # Errors
+    /// When it does not answer.
+    pub fn ask(&self, request: Request) -> Result<Answer> {
+        Ok(ask(&self.control, request)?)
+    }
+
+    /// Ends it in the ordinary way and returns the text of its trace, empty without one.
     ///
     /// # Errors
     /// When it has ended before, or does not end.
-    pub fn stop(mut self, port: u16) -> Result<Vec<TraceSample>> {
+    pub fn stop(mut self) -> Result<String> {
         if let Some(status) = self.child.try_wait()? {
             bail!("Windlass ended during the run ({status}): {}", self.said());
         }
@@ -92,27 +113,34 @@ impl Windlass {
             if Instant::now() > deadline {
                 bail!("Windlass does not end on SIGTERM: {}", self.said());
             }
-            std::thread::sleep(POLL_INTERVAL);
+            std::thread::sleep(STOP_POLL_INTERVAL);
         }
-        let text = std::fs::read_to_string(&self.trace).unwrap_or_default();
-        Ok(trace::parse(&text, port))
+        let text = self.trace.as_ref().map(std::fs::read_to_string);
+        Ok(text.transpose().context("no trace")?.unwrap_or_default())
     }
 
-    fn wait_until_ready(&mut self) -> Result<()> {
+    /// What it says later is little, and nobody needs it.
+    fn wait_until_ready(&mut self, said: PipeReader) -> Result<()> {
         let deadline = Instant::now() + START_TIMEOUT;
+        let mut said = BufReader::new(said);
+        let mut line = String::new();
         loop {
             check_interrupted()?;
-            let text = std::fs::read_to_string(&self.output)?;
-            if text.lines().any(|l| l.starts_with(READY)) {
-                return Ok(());
-            }
-            if let Some(status) = self.child.try_wait()? {
-                bail!("Windlass did not start ({status}): {}", self.said());
-            }
             if Instant::now() > deadline {
                 bail!("Windlass is not ready: {}", self.said());
             }
-            std::thread::sleep(POLL_INTERVAL);
+            let mut polled = [PollFd::new(said.get_ref().as_fd(), PollFlags::POLLIN)];
+            if said.buffer().is_empty() && poll(&mut polled, PollTimeout::from(LISTEN_MS))? == 0 {
+                continue;
+            }
+            line.clear();
+            if said.read_line(&mut line)? == 0 {
+                let status = self.child.wait()?;
+                bail!("Windlass did not start ({status}): {}", self.said());
+            }
+            if line.starts_with(READY) {
+                return Ok(());
+            }
         }
     }
 
@@ -128,20 +156,4 @@ impl Drop for Windlass {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// What it is told of how to govern.
-pub fn arguments(settings: &Settings) -> Vec<String> {
-    let words = [
-        "run",
-        "--inside",
-        INSIDE,
-        "--outside",
-        OUTSIDE,
-        "--algorithm",
-        &settings.algorithm,
-        "--redundancy",
-        &settings.redundancy,
-    ];
-    words.map(str::to_owned).to_vec()
 }

@@ -2,44 +2,47 @@
 
 use std::time::Duration;
 
+use windlass_experiment::setup::server_address;
 use windlass_lab::client::download;
-use windlass_lab::command::check_host;
-use windlass_lab::emulator::{Emulator, Path};
+use windlass_lab::command::{OF_DEMO, check_host};
+use windlass_lab::emulator::{Emulator, Ends, Path};
 use windlass_lab::leftovers::{lab_folder, lab_name};
 use windlass_lab::netns;
 use windlass_lab::payload;
 use windlass_lab::sample::{Sampler, check_algorithm};
 use windlass_lab::server::{PORT, Server};
-use windlass_lab::topology::{SERVER_ADDRESS, Topology};
+use windlass_lab::topology::{Shape, Topology};
 
 const BYTES: u64 = 200_000;
 const PATH: Path = Path {
     rate_bits_per_s: 20_000_000,
     rtt: 20_000_000,
     loss_ratio: 0.0,
+    ack_loss_ratio: 0.0,
     queue_bdp: 1.0,
 };
 
 #[test]
 fn a_download_takes_what_the_link_demands_and_leaves_nothing() {
-    if let Err(reason) = check_host() {
+    if let Err(reason) = check_host(&OF_DEMO) {
         println!("skipped: {reason}");
         return;
     }
     let name = lab_name();
     let folder = lab_folder(&name).expect("a folder");
     let hash = payload::write(&folder.path().join("file"), BYTES, 7).expect("written");
-    let topology = Topology::create(&name).expect("three namespaces");
+    let topology = Topology::create(&name, Shape::LINE).expect("four namespaces");
     let ours = || {
         netns::names()
             .into_iter()
             .filter(|n| n.starts_with(&name))
             .count()
     };
-    assert_eq!(ours(), 3);
+    assert_eq!(ours(), 4);
+    topology.set_sysctls().expect("settings that hold");
     let server = Server::start(
-        &topology.server,
-        SERVER_ADDRESS,
+        &topology.servers[0],
+        server_address(0),
         folder.path(),
         folder.path(),
     );
@@ -47,13 +50,15 @@ fn a_download_takes_what_the_link_demands_and_leaves_nothing() {
     topology.set_congestion_control("cubic").expect("cubic");
     assert!(topology.set_congestion_control("no_such").is_err());
 
-    let link = Emulator::start(&topology.middle, PATH, 1).expect("a link");
-    let sampler = Sampler::start(&topology.server, PORT).expect("a sampler");
+    let link = Ends::open(&topology).and_then(|ends| Emulator::start(ends, &PATH.setup(1)));
+    let link = link.expect("a link");
+    let sampler = Sampler::start(&topology.servers[0], PORT).expect("a sampler");
     let target = folder.path().join("got");
-    let url = format!("http://{SERVER_ADDRESS}/file");
-    let done = download(&topology.client, &url, &target, 20, |_| {}).expect("a download");
+    let url = format!("http://{}/file", server_address(0));
+    let done = download(&topology.clients[0], &url, &target, 20, |_| {}).expect("a download");
     let samples = sampler.stop().expect("samples");
-    let record = link.stop().expect("an undisturbed link");
+    let (record, _) = link.stop().expect("a link");
+    record.check().expect("an undisturbed link");
 
     assert_eq!((done.http_code, done.bytes), (200, BYTES));
     assert_eq!(payload::hash(&target).expect("a hash"), hash);
@@ -67,10 +72,10 @@ fn a_download_takes_what_the_link_demands_and_leaves_nothing() {
         "{} s, {least} s demanded",
         done.seconds
     );
+    let down = record.down[0];
     assert!(
-        record.down.offered >= BYTES / 1448 && record.down.lost == 0,
-        "{:?}",
-        record.down
+        down.offered_packets >= BYTES / 1448 && down.lost_packets == 0,
+        "{down:?}"
     );
     let delivered: u64 = record.bins.iter().map(|b| b.delivered_bytes).sum();
     assert!(delivered > BYTES, "{delivered} bytes delivered");

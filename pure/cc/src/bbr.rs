@@ -81,6 +81,8 @@ pub struct Bbr {
     cycle: usize,
     cycle_stamp: Nanos,
     packet_conservation: bool,
+    /// When a recovery last ended, and with what window.
+    recovered: Option<(Nanos, u64)>,
     /// The newest rate sample was of a flight that the sender kept small.
     app_limited: bool,
     idle_restart: bool,
@@ -184,6 +186,7 @@ impl CongestionControl for Bbr {
             cycle: 0,
             cycle_stamp: 0,
             packet_conservation: false,
+            recovered: None,
             app_limited: false,
             idle_restart: false,
             aggregation: Aggregation::default(),
@@ -217,6 +220,16 @@ impl CongestionControl for Bbr {
         if event.signal == Signal::Ecn {
             return;
         }
+        if let Some((at, cwnd)) = self.recovered.take()
+            && at == event.now
+        {
+            // Linux compares the states that two ACKs leave behind: a recovery that begins with
+            // the ACK that ended the one before goes on as that one.
+            self.save_cwnd();
+            self.recovery = Recovery::Fast;
+            self.cwnd = cwnd;
+            return;
+        }
         self.save_cwnd();
         self.recovery = Recovery::Fast;
         self.rounds.restart(path.delivered);
@@ -227,7 +240,8 @@ impl CongestionControl for Bbr {
         }
     }
 
-    fn on_recovery_exit(&mut self, _now: Nanos, path: &Path) {
+    fn on_recovery_exit(&mut self, now: Nanos, path: &Path) {
+        self.recovered = (self.recovery == Recovery::Fast).then_some((now, self.cwnd));
         self.end_recovery(path);
     }
 

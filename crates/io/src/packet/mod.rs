@@ -9,10 +9,12 @@ mod driver;
 mod offload;
 mod slab;
 mod socket;
+mod trunk;
 
 pub use driver::PacketDriver;
 pub use offload::{Gso, Offload};
 pub use socket::{Interface, Received};
+pub use trunk::{Taken, Trunk};
 
 /// Longest frame, bytes: a segment for offload with its headers.
 pub const MAX_PACKET_BYTES: u32 = 65_536 + 256;

@@ -194,12 +194,12 @@ impl AsFd for Interface {
     }
 }
 
-fn is_later(e: &io::Error) -> bool {
+pub(super) fn is_later(e: &io::Error) -> bool {
     let later = [libc::EAGAIN, libc::EINTR, libc::ENOBUFS];
     e.raw_os_error().is_some_and(|code| later.contains(&code))
 }
 
-fn bind(fd: &OwnedFd, index: i32) -> io::Result<()> {
+pub(super) fn bind(fd: &OwnedFd, index: i32) -> io::Result<()> {
     // SAFETY: a structure of plain integers, for which zeros are valid.
     let mut address: libc::sockaddr_ll = unsafe { std::mem::zeroed() };
     address.sll_family = libc::AF_PACKET as u16;

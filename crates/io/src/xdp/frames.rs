@@ -8,7 +8,7 @@ use std::io;
 
 use windlass_engine::{Pkt, Pool};
 
-use super::memory::Mapping;
+use crate::memory::Mapping;
 
 /// Free bytes in front of a packet made here: room for the tx metadata, and a cache line.
 pub(crate) const HEADROOM_BYTES: u32 = 64;

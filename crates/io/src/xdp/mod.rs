@@ -1,7 +1,6 @@
 //! The AF_XDP driver: two sockets, one on each interface, over one UMEM.
 
 mod frames;
-mod memory;
 mod offload;
 mod port;
 mod ring;

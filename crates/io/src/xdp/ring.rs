@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::memory::Mapping;
+use crate::memory::Mapping;
 
 /// What both ends have in common.
 #[derive(Debug)]

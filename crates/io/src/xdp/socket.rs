@@ -5,14 +5,14 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
-use super::memory::Mapping;
 use super::ring::{Consumer, Producer};
+use crate::memory::Mapping;
 use crate::sys;
 
 /// Entries of the receive and the transmit ring.
-pub(crate) const DATA_RING_ENTRIES: u32 = 2048;
+pub(crate) const DATA_RING_ENTRIES: u32 = 8192;
 /// Entries of the fill and the completion ring.
-pub(crate) const FRAME_RING_ENTRIES: u32 = 4096;
+pub(crate) const FRAME_RING_ENTRIES: u32 = 16_384;
 /// Bytes of tx metadata in front of a packet.
 pub(crate) const TX_METADATA_BYTES: u32 = 24;
 /// `XDP_MAX_TX_SKB_BUDGET` (Linux 6.17), not in libc yet.

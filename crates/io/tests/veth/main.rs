@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use windlass_engine::Side;
-use windlass_io::interface::{Interface, Severity, check};
+use windlass_io::interface::{Interface, Severity, check, index};
 use windlass_io::{Driver, Mode, Prefer, Session, packet};
 use windlass_wire::FlowKey;
 
@@ -371,4 +371,45 @@ fn killing_the_process_costs_no_connection() {
     exchange(&client, &server, MIB);
     assert!(lab.ping());
     lab.transfer(5001, MIB);
+}
+
+#[test]
+fn a_trunk_sees_every_interface_and_when_frames_came() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let (mut trunk, ports) = lab.within("m", || {
+        let ports = ["a1", "b1"].map(|name| index(name).expect("an interface"));
+        (packet::Trunk::open().expect("a trunk"), ports)
+    });
+    let before = windlass_io::monotonic_ns();
+    // Nobody answers: these are ARP requests.
+    for (end, target) in [("a", B), ("b", A)] {
+        let target = target.to_string();
+        assert!(!lab.exec(end, &["ping", "-q", "-c", "1", "-W", "1", &target]));
+    }
+    // However late it is read.
+    let late = windlass_io::monotonic_ns();
+    std::thread::sleep(Duration::from_millis(100));
+    let (mut times, mut seen, mut last) = (Vec::new(), [0, 0], None);
+    trunk.receive(usize::MAX, |taken| {
+        assert_eq!(taken.bytes.len(), taken.len);
+        times.push(taken.at);
+        let port = ports.iter().position(|port| *port == taken.interface);
+        seen[port.expect("one of the two")] += 1;
+        last = Some((taken.bytes.to_vec(), taken.offload));
+    });
+    assert!(
+        seen[0] > 0 && seen[1] > 0 && times.is_sorted(),
+        "{seen:?}, {times:?}"
+    );
+    // The hosts' own IPv6 goes on meanwhile.
+    let span = before..late;
+    let in_time = times.iter().filter(|at| span.contains(at)).count();
+    assert!(
+        in_time >= 2 && span.contains(&times[0]),
+        "{span:?}: {times:?}"
+    );
+    assert_eq!(trunk.take_dropped(), 0);
+    let (frame, offload) = last.expect("a frame");
+    assert!(trunk.send(ports[0], &frame, &offload).expect("sent"));
+    assert!(trunk.send(ports[1] + 1000, &frame, &offload).is_err());
 }

@@ -5,22 +5,25 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use tempfile::TempDir;
+use windlass_daemon::TraceLine;
+use windlass_experiment::setup::server_address;
 use windlass_io::monotonic_ns;
 
 use super::progress::Progress;
 use super::run::Run;
 use super::{Case, Options};
 use crate::client::download;
-use crate::emulator::{Emulator, Record};
+use crate::emulator::{Emulator, Ends, Record};
 use crate::leftovers::{check_interrupted, lab_folder, lab_name};
 use crate::payload::{self, Hash};
 use crate::sample::{Sampler, SocketSample, check_algorithm, wait_until_idle};
 use crate::server::{PORT, Server};
-use crate::topology::{SERVER_ADDRESS, Topology};
-use crate::trace::TraceSample;
+use crate::topology::{Shape, Topology};
+use crate::trace;
 use crate::windlass::Windlass;
 
 const FILE: &str = "file.bin";
+const TRACE_INTERVAL: Duration = Duration::from_millis(20);
 /// A download may take this long, however small it is, s.
 const PATIENCE_SECONDS: u64 = 60;
 /// And this many times as long as the link's rate demands.
@@ -40,7 +43,7 @@ pub struct Measured {
     /// The link.
     pub record: Record,
     /// The flow on the box; empty without Windlass.
-    pub trace: Vec<TraceSample>,
+    pub trace: Vec<TraceLine>,
 }
 
 struct Lab<'a> {
@@ -79,8 +82,14 @@ impl<'a> Lab<'a> {
         let root = folder.path().join("www");
         std::fs::create_dir(&root)?;
         let hash = payload::write(&root.join(FILE), options.bytes, options.seed)?;
-        let topology = Topology::create(&name)?;
-        let server = Server::start(&topology.server, SERVER_ADDRESS, &root, folder.path())?;
+        let topology = Topology::create(&name, Shape::LINE)?;
+        topology.set_sysctls()?;
+        let server = Server::start(
+            &topology.servers[0],
+            server_address(0),
+            &root,
+            folder.path(),
+        )?;
         Ok(Lab {
             options,
             hash,
@@ -95,16 +104,18 @@ impl<'a> Lab<'a> {
         let algorithm = case.server_algorithm();
         self.topology.set_congestion_control(algorithm)?;
         let seed = options.seed.wrapping_add(u64::from(repetition));
-        let link = Emulator::start(&self.topology.middle, options.path(), seed)?;
+        let link = Emulator::start(Ends::open(&self.topology)?, &options.path().setup(seed))?;
         let windlass = match case {
             Case::WindlassBbr => Some(Windlass::start(
                 &self.topology.middle,
-                &options.settings(),
+                &options.windlass,
+                &options.arguments(),
+                Some(TRACE_INTERVAL),
                 self.folder.path(),
             )?),
             Case::Cubic | Case::NativeBbr => None,
         };
-        let sampler = Sampler::start(&self.topology.server, PORT)?;
+        let sampler = Sampler::start(&self.topology.servers[0], PORT)?;
         let start_ns = monotonic_ns();
         let file = self.folder.path().join("download");
         let result = self.download(&file, |bytes| progress.at(bytes));
@@ -112,11 +123,13 @@ impl<'a> Lab<'a> {
         let elapsed = (end_ns - start_ns) as f64 / 1e9;
         let mut sockets = sampler.stop()?;
         check_interrupted()?;
-        wait_until_idle(&self.topology.server, IDLE_TIMEOUT)?;
+        wait_until_idle(&self.topology.servers[0], IDLE_TIMEOUT)?;
         let port = result.as_ref().map_or(0, |done| done.port);
-        let trace = windlass.map(|windlass| windlass.stop(port));
+        let trace =
+            windlass.map(|windlass| windlass.stop().map(|text| trace::of_port(&text, port)));
         check_interrupted()?;
-        let record = link.stop()?;
+        let (record, _) = link.stop()?;
+        record.check()?;
         let mut run = Run::new(case, repetition, elapsed, &record);
         let mut samples = Vec::new();
         match result {
@@ -153,9 +166,9 @@ impl<'a> Lab<'a> {
     }
 
     fn download(&self, file: &Path, progress: impl FnMut(u64)) -> Result<crate::client::Download> {
-        let url = format!("http://{SERVER_ADDRESS}:{PORT}/{FILE}");
+        let url = format!("http://{}:{PORT}/{FILE}", server_address(0));
         let ideal = self.options.bytes * 8 / (self.options.rate_mbit * 1_000_000);
         let patience = PATIENCE_SECONDS + PATIENCE_FACTOR * ideal;
-        download(&self.topology.client, &url, file, patience, progress)
+        download(&self.topology.clients[0], &url, file, patience, progress)
     }
 }

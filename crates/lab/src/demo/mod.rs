@@ -17,13 +17,12 @@ pub use facts::Facts;
 pub use measure::Measured;
 pub use run::{BoxCounts, LinkCounts, Run};
 
-use crate::command::check_host;
+use crate::command::{OF_DEMO, check_host};
 use crate::emulator;
 use crate::leftovers::{catch_signals, check_interrupted, interrupted, remove_stale};
 use crate::report;
 use crate::statistics::Spread;
 use crate::topology::SYSCTLS;
-use crate::windlass::Settings;
 
 /// Who contests.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
@@ -126,17 +125,20 @@ impl Options {
             rate_bits_per_s: self.rate_mbit * 1_000_000,
             rtt: self.rtt_ms * 1_000_000,
             loss_ratio: self.loss_percent / 100.0,
+            ack_loss_ratio: 0.0,
             queue_bdp: self.queue_bdp,
         }
     }
 
     /// How Windlass is told to govern.
-    pub fn settings(&self) -> Settings {
-        Settings {
-            program: self.windlass.clone(),
-            algorithm: self.algorithm.clone(),
-            redundancy: self.redundancy.clone(),
-        }
+    pub fn arguments(&self) -> Vec<String> {
+        let words = [
+            "--algorithm",
+            &self.algorithm,
+            "--redundancy",
+            &self.redundancy,
+        ];
+        words.map(str::to_owned).to_vec()
     }
 
     fn check(&self) -> Result<()> {
@@ -200,7 +202,7 @@ impl Summary {
 /// when interrupted. A download that fails is no error but a run with [`Run::error`].
 pub fn run(options: Options) -> Result<Summary> {
     options.check()?;
-    check_host()?;
+    check_host(&OF_DEMO)?;
     catch_signals()?;
     remove_stale();
     let facts = Facts::gather(&options);

@@ -1,11 +1,12 @@
 //! The figures of one download.
 
 use serde::Serialize;
-use windlass_sim::link::LinkStats;
+use windlass_daemon::TraceLine;
+use windlass_experiment::observed::LinkObserved;
 
 use super::Case;
 use crate::emulator::Record;
-use crate::trace::{TraceSample, check_governed};
+use crate::trace::check_governed;
 
 /// What the link did to the packets from server to client.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize)]
@@ -20,13 +21,13 @@ pub struct LinkCounts {
     pub max_queue_bytes: u64,
 }
 
-impl From<LinkStats> for LinkCounts {
-    fn from(stats: LinkStats) -> Self {
+impl From<&LinkObserved> for LinkCounts {
+    fn from(link: &LinkObserved) -> Self {
         LinkCounts {
-            offered: stats.offered,
-            lost: stats.lost,
-            dropped: stats.dropped,
-            max_queue_bytes: stats.max_queue_bytes,
+            offered: link.offered_packets,
+            lost: link.lost_packets,
+            dropped: link.dropped_packets,
+            max_queue_bytes: link.max_queue_bytes,
         }
     }
 }
@@ -90,7 +91,10 @@ impl Run {
             server_congestion_control: case.server_algorithm().to_owned(),
             server_retransmissions: 0,
             windlass: None,
-            link: record.down.into(),
+            link: record
+                .down
+                .first()
+                .map_or_else(LinkCounts::default, Into::into),
             emulator_lateness_us_p50: record.lateness(0.5),
             emulator_lateness_us_p99: record.lateness(0.99),
             emulator_lateness_us_max: record.lateness(1.0),
@@ -98,11 +102,11 @@ impl Run {
     }
 
     /// Takes over what the box says of the flow.
-    pub(super) fn judge(&mut self, trace: &[TraceSample]) {
+    pub(super) fn judge(&mut self, trace: &[TraceLine]) {
         self.windlass = trace.last().map(|last| BoxCounts {
-            repaired_segments: last.repaired_segments,
-            copied_segments: last.copied_segments,
-            handed_back: last.handed_back,
+            repaired_segments: last.flow.repaired_segments,
+            copied_segments: last.flow.copied_segments,
+            handed_back: last.flow.handed_back,
         });
         if let (None, Err(e)) = (&self.error, check_governed(trace)) {
             self.error = Some(format!("{e:#}"));

@@ -1,154 +1,280 @@
-//! Frames from one interface through a link to the other, at their time.
+//! Frames from one interface through the network to another, at their time.
 
 use std::io::PipeReader;
 use std::os::fd::AsFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
+use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use windlass_io::monotonic_ns;
-use windlass_io::packet::{Interface, MAX_PACKET_BYTES, Offload};
-use windlass_sim::link::{Link, LinkStats};
+use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use windlass_experiment::Setup;
+use windlass_experiment::setup::{Change, Direction};
+use windlass_io::packet::{Offload, Taken};
+use windlass_io::{monotonic_ns, thread_cpu_ns};
+use windlass_sim::network::{Arrival, Network, Toward};
+use windlass_wire::{Ecn, Editor, parse};
 
-use super::{BIN_NS, Bin, FRAME_BYTES, Path, Record};
+use super::ports::{Ends, Ports, is_ecn_capable};
+use super::{BIN_NS, Bin, FRAME_BYTES, Record};
 
 /// Longest time that is recorded in bins, ns.
 const MAX_RECORDED_NS: u64 = 3_600_000_000_000;
 /// A full frame with two VLAN tags; longer ones are segments that an offload joined.
 const MAX_FRAME_BYTES: usize = FRAME_BYTES as usize + 8;
-/// Room for one frame, or for what an offload joined.
-const BUFFER_BYTES: usize = MAX_PACKET_BYTES as usize;
-/// Frames taken from one side before the other has its turn.
+/// Frames taken before what is due has its turn.
 const BATCH_PACKETS: usize = 64;
+/// Longest time that frames may wait in the ring, which holds 10 Gbit/s for so long, ns.
+const REST_MAX_NS: u64 = 5_000_000;
+/// A shorter rest is not worth it, ns.
+const REST_MIN_NS: u64 = 200_000;
+
+/// Buffers that are kept for the next frames.
+const SPARE_BUFFERS: usize = 1024;
 
 #[derive(Clone)]
 struct Frame {
-    bytes: Box<[u8]>,
+    bytes: Vec<u8>,
     offload: Offload,
 }
 
-/// Both directions of a path, between two interfaces.
+/// How an emulator is told to end: the flag while it rests, the pipe while it waits for frames.
+pub(super) struct Stop<'a> {
+    pub flag: &'a AtomicBool,
+    pub pipe: &'a PipeReader,
+}
+
+/// All links, between all interfaces.
 pub(super) struct Forwarder {
-    /// Towards the server, towards the client.
-    ends: [Interface; 2],
-    /// By the end that a frame came in at: to the client, to the server.
-    links: [Link<Frame>; 2],
-    buffer: Vec<u8>,
+    ends: Ends,
+    ports: Ports,
+    network: Network<Frame>,
+    /// No packet crosses the network faster than this, ns. While one is on its way, frames that
+    /// come may wait so long to be read: the kernel has noted when they came.
+    rest_ns: u64,
+    spare: Vec<Vec<u8>>,
     record: Record,
 }
 
 impl Forwarder {
-    pub(super) fn new(ends: [Interface; 2], path: Path, seed: u64, real_time: bool) -> Forwarder {
+    pub(super) fn new(ends: Ends, ports: Ports, setup: &Setup, real_time: bool) -> Forwarder {
+        let mut network = Network::new(setup);
+        let start_ns = monotonic_ns();
+        network.start(start_ns);
         Forwarder {
             ends,
-            links: [
-                Link::new(path.direction(path.loss_ratio), seed),
-                Link::new(path.direction(0.0), seed),
-            ],
-            buffer: vec![0; BUFFER_BYTES],
+            ports,
+            network,
+            rest_ns: match least_delay(setup).min(REST_MAX_NS) {
+                short if short < REST_MIN_NS => 0,
+                long => long,
+            },
+            spare: Vec::new(),
             record: Record {
-                start_ns: monotonic_ns(),
-                bins: Vec::new(),
-                down: LinkStats::default(),
-                up: LinkStats::default(),
-                lateness_us: Vec::new(),
-                mishaps: 0,
+                start_ns,
                 real_time,
+                ..Record::default()
             },
         }
     }
 
-    /// Until the other end of the pipe is closed.
-    pub(super) fn run(mut self, stopped: &PipeReader) -> Result<Record> {
+    pub(super) fn start_ns(&self) -> u64 {
+        self.record.start_ns
+    }
+
+    /// Until it is told to end.
+    pub(super) fn run(mut self, stop: &Stop<'_>) -> Result<(Record, Ends)> {
         loop {
-            self.take()?;
-            self.deliver()?;
-            let due = self.links.iter().filter_map(Link::poll_at).min();
-            let timeout = due.map(|at| {
-                let ns = at.saturating_sub(monotonic_ns());
-                TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64)
-            });
-            let [a, b] = &self.ends;
-            let mut polled = [stopped.as_fd(), a.as_fd(), b.as_fd()]
-                .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
-            match ppoll(&mut polled, timeout, None) {
-                Ok(_) | Err(nix::errno::Errno::EINTR) => {}
-                Err(e) => return Err(e.into()),
+            let now = monotonic_ns();
+            while self.take()? == BATCH_PACKETS {}
+            if self.deliver(now)? {
+                continue;
             }
-            if polled[0].any() == Some(true) {
+            if self.wait(now, stop)? {
                 return Ok(self.finish());
             }
         }
     }
 
-    /// From the interfaces onto the links.
-    fn take(&mut self) -> Result<()> {
-        for (from, link) in self.links.iter_mut().enumerate() {
-            for _ in 0..BATCH_PACKETS {
-                let Some(got) = self.ends[from].recv(&mut self.buffer)? else {
-                    break;
-                };
-                if got.len > MAX_FRAME_BYTES {
-                    bail!(
-                        "a frame of {} bytes reached the link: an offload is on",
-                        got.len
-                    );
-                }
-                let frame = Frame {
-                    bytes: self.buffer[..got.len].into(),
-                    offload: got.offload,
-                };
-                link.send(monotonic_ns(), got.len as u32, false, frame);
+    /// From the interfaces into the network.
+    fn take(&mut self) -> Result<usize> {
+        let Forwarder {
+            ends,
+            ports,
+            network,
+            spare,
+            record,
+            ..
+        } = self;
+        let mut too_long = None;
+        let count = ends.trunk.receive(BATCH_PACKETS, |taken: Taken<'_>| {
+            if taken.len > MAX_FRAME_BYTES {
+                too_long = Some(taken.len);
+                return;
             }
+            let Some((pair, toward)) = ports.pair(taken.interface, taken.bytes) else {
+                record.strays += 1;
+                return;
+            };
+            let mut bytes = spare
+                .pop()
+                .unwrap_or_else(|| Vec::with_capacity(MAX_FRAME_BYTES));
+            bytes.extend_from_slice(taken.bytes);
+            let offload = taken.offload;
+            let frame = Frame { bytes, offload };
+            let ect = is_ecn_capable(taken.bytes);
+            network.send(taken.at, pair, toward, taken.len as u32, ect, frame);
+        });
+        if let Some(len) = too_long {
+            bail!("a frame of {len} bytes reached the links: an offload is on");
         }
-        let queued = self.links[0].queued_bytes();
-        if let Some(bin) = bin(&mut self.record) {
+        if count > 0 {
+            let queued = network.queued_bytes(0, Toward::Clients);
+            let bin = bin(record, monotonic_ns());
             bin.queue_bytes = bin.queue_bytes.max(queued);
         }
-        Ok(())
+        Ok(count)
     }
 
-    /// From the links to the interfaces what is due.
-    fn deliver(&mut self) -> Result<()> {
-        for (from, link) in self.links.iter_mut().enumerate() {
-            while let Some(due) = link.poll_at() {
-                let now = monotonic_ns();
-                if due > now {
-                    break;
-                }
-                let Some(arrived) = link.receive(now) else {
-                    break;
-                };
-                let frame = arrived.item;
-                let sent = self.ends[1 - from].send_offloaded(&frame.bytes, &frame.offload)?;
-                self.record.mishaps += u64::from(!sent);
-                self.record.lateness_us.push(((now - due) / 1_000) as u32);
-                if from == 0
-                    && let Some(bin) = bin(&mut self.record)
-                {
-                    bin.delivered_bytes += frame.bytes.len() as u64;
-                }
+    /// From the network to the interfaces what is due. Whether there was any.
+    fn deliver(&mut self, now: u64) -> Result<bool> {
+        let mut any = false;
+        while let Some(arrival) = self.network.receive(now) {
+            any = true;
+            let at = monotonic_ns();
+            let late_ns = at.saturating_sub(arrival.due);
+            self.record.lateness_us.push((late_ns / 1_000) as u32);
+            if arrival.toward == Toward::Clients {
+                bin(&mut self.record, at).delivered_bytes += arrival.item.bytes.len() as u64;
             }
+            self.emit(arrival)?;
+        }
+        Ok(any)
+    }
+
+    fn emit(&mut self, arrival: Arrival<Frame>) -> Result<()> {
+        let Frame { mut bytes, offload } = arrival.item;
+        if arrival.marked_ce {
+            mark(&mut bytes);
+        }
+        let interface = self.ports.exit(arrival.pair, arrival.toward);
+        let sent = self.ends.trunk.send(interface, &bytes, &offload)?;
+        self.record.mishaps += u64::from(!sent);
+        if bytes.capacity() >= MAX_FRAME_BYTES && self.spare.len() < SPARE_BUFFERS {
+            bytes.clear();
+            self.spare.push(bytes);
         }
         Ok(())
     }
 
-    fn finish(mut self) -> Record {
-        let dropped: u64 = self.ends.iter_mut().map(Interface::take_dropped).sum();
-        self.record.mishaps += dropped;
-        self.record.down = self.links[0].stats();
-        self.record.up = self.links[1].stats();
+    /// Sleeps until there is something to do; true: to end. What came after `now` may wait.
+    fn wait(&self, now: u64, stop: &Stop<'_>) -> Result<bool> {
+        let due = self.network.poll_at();
+        if let Some(due) = due.filter(|_| self.rest_ns > 0) {
+            // An interrupted sleep is a short one.
+            let until = timespec(due.min(now + self.rest_ns));
+            let absolute = ClockNanosleepFlags::TIMER_ABSTIME;
+            let _ = clock_nanosleep(ClockId::CLOCK_MONOTONIC, absolute, &until);
+            return Ok(stop.flag.load(Ordering::Relaxed));
+        }
+        let timeout = due.map(|at| timespec(at.saturating_sub(monotonic_ns())));
+        let mut polled = [stop.pipe.as_fd(), self.ends.trunk.as_fd()]
+            .map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        match ppoll(&mut polled, timeout, None) {
+            Ok(_) | Err(Errno::EINTR) => Ok(polled[0].any() == Some(true)),
+            Err(e) => Err(e.into()),
+        }
+    }
+
+    fn finish(mut self) -> (Record, Ends) {
+        self.record.mishaps += self.ends.trunk.take_dropped();
+        (self.record.down, self.record.up) = self.network.observed();
         self.record.lateness_us.sort_unstable();
-        self.record
+        self.record.cpu_ns = thread_cpu_ns();
+        (self.record, self.ends)
     }
 }
 
-/// The bin of now.
-fn bin(record: &mut Record) -> Option<&mut Bin> {
-    let since = monotonic_ns().saturating_sub(record.start_ns);
+fn timespec(ns: u64) -> TimeSpec {
+    TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64)
+}
+
+/// The shortest time that a packet takes from end to end, at any time of the run, ns.
+fn least_delay(setup: &Setup) -> u64 {
+    let least = |index: usize, side: fn(&Direction, &Direction) -> u64| {
+        let bottleneck = &setup.bottlenecks[index];
+        let later = bottleneck.changes.iter();
+        let later = later.map(|Change { down, up, .. }| side(down, up));
+        later.fold(side(&bottleneck.down, &bottleneck.up), u64::min)
+    };
+    let ways = setup.pairs.iter().flat_map(|pair| {
+        let down: u64 = pair
+            .route
+            .iter()
+            .map(|i| least(*i, |down, _| down.delay_ns))
+            .sum();
+        let up: u64 = pair
+            .route
+            .iter()
+            .map(|i| least(*i, |_, up| up.delay_ns))
+            .sum();
+        [down + pair.extra_delay_ns, up + pair.extra_delay_ns]
+    });
+    ways.min().unwrap_or(0)
+}
+
+/// Congestion experienced (RFC 3168 §5). What is not TCP stays as it is.
+fn mark(frame: &mut [u8]) {
+    if let Ok(segment) = parse(frame, frame.len() as u32) {
+        Editor::new(frame, &segment).set_ecn(Ecn::Ce);
+    }
+}
+
+/// The bin of a time.
+fn bin(record: &mut Record, at: u64) -> &mut Bin {
+    let since = at.saturating_sub(record.start_ns);
     let index = (since.min(MAX_RECORDED_NS) / BIN_NS) as usize;
     if index >= record.bins.len() {
         record.bins.resize(index + 1, Bin::default());
     }
-    record.bins.get_mut(index)
+    &mut record.bins[index]
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_experiment::setup::{Bottleneck, Pair};
+
+    use super::*;
+
+    #[test]
+    fn the_least_delay_is_that_of_the_fastest_way_at_any_time() {
+        let delayed = |delay_ns| Direction {
+            delay_ns,
+            ..Direction::default()
+        };
+        let bottleneck = |down, up, changes| Bottleneck {
+            down: delayed(down),
+            up: delayed(up),
+            changes,
+        };
+        let change = Change {
+            at_ns: 5,
+            down: delayed(3),
+            up: delayed(40),
+        };
+        let pair = |route: &[usize], extra_delay_ns| Pair {
+            server: 0,
+            client: 0,
+            route: route.to_vec(),
+            extra_delay_ns,
+        };
+        let setup = Setup {
+            bottlenecks: vec![bottleneck(10, 20, vec![change]), bottleneck(30, 30, vec![])],
+            pairs: vec![pair(&[0, 1], 1), pair(&[1], 7)],
+            ..Setup::default()
+        };
+        assert_eq!(least_delay(&setup), 30 + 3 + 1);
+        assert_eq!(least_delay(&Setup::default()), 0);
+    }
 }

@@ -1,22 +1,24 @@
-//! A link between two bare interfaces in real time: the simulator's link model, driven by the
+//! The links between box and clients in real time: the simulator's network model, driven by the
 //! clock. For kernels without netem.
 
 mod forwarder;
+mod ports;
 
 use std::io::PipeWriter;
-use std::process::Command;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
-use windlass_io::packet::Interface;
+use windlass_experiment::Setup;
+use windlass_experiment::observed::LinkObserved;
+use windlass_experiment::setup::{Bottleneck, Direction, Loss, Pair};
 use windlass_sim::Nanos;
-use windlass_sim::link::{LinkConfig, LinkStats, Loss};
 
-use self::forwarder::Forwarder;
-use crate::netns::Namespace;
+use self::forwarder::{Forwarder, Stop};
+pub use self::ports::Ends;
+use self::ports::Ports;
 use crate::statistics::percentile;
-use crate::topology::{EMULATOR_FAR, EMULATOR_NEAR};
 
 /// Width of a [`Bin`], ns.
 pub const BIN_NS: u64 = 20_000_000;
@@ -38,6 +40,8 @@ pub struct Path {
     pub rtt: Nanos,
     /// Share of the packets from server to client that are lost, 0 to 1.
     pub loss_ratio: f64,
+    /// Share of the packets from client to server that are lost, 0 to 1.
+    pub ack_loss_ratio: f64,
     /// Length of the queue of either direction, in bandwidth-delay products.
     pub queue_bdp: f64,
 }
@@ -49,49 +53,82 @@ impl Path {
         ((bdp * self.queue_bdp) as u64).max(MIN_QUEUE_PACKETS * FRAME_BYTES)
     }
 
-    fn direction(&self, loss_ratio: f64) -> LinkConfig {
-        LinkConfig {
-            rate_bytes_per_s: Some(self.rate_bits_per_s / 8),
-            delay: self.rtt / 2,
+    /// A network of this path alone, between the first server and the first client.
+    pub fn setup(&self, seed: u64) -> Setup {
+        let one_pair = Pair {
+            server: 0,
+            client: 0,
+            route: vec![0],
+            extra_delay_ns: 0,
+        };
+        Setup {
+            seed,
+            bottlenecks: vec![Bottleneck {
+                down: self.direction(self.loss_ratio),
+                up: self.direction(self.ack_loss_ratio),
+                changes: Vec::new(),
+            }],
+            pairs: vec![one_pair],
+            ..Setup::default()
+        }
+    }
+
+    fn direction(&self, loss_ratio: f64) -> Direction {
+        Direction {
+            rate_bits_per_s: self.rate_bits_per_s,
+            delay_ns: self.rtt / 2,
             loss: match loss_ratio {
                 0.0 => Loss::None,
-                ratio => Loss::Bernoulli { ratio },
+                ratio => Loss::Independent { ratio },
             },
             queue_bytes: self.queue_bytes(),
-            ..LinkConfig::default()
+            ..Direction::default()
         }
     }
 }
 
-/// What happened on the way to the client in one span of [`BIN_NS`].
+/// What happened on the way to the clients in one span of [`BIN_NS`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Bin {
-    /// Bytes handed to the client.
+    /// Bytes handed to the clients.
     pub delivered_bytes: u64,
-    /// Longest queue, bytes.
+    /// Longest queue of the first bottleneck, bytes.
     pub queue_bytes: u64,
 }
 
 /// What an emulator did from its start to its end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Record {
-    /// `CLOCK_MONOTONIC` at the beginning of the first bin, ns.
+    /// `CLOCK_MONOTONIC` at the start, ns.
     pub start_ns: u64,
-    /// Way to the client, in spans of [`BIN_NS`].
+    /// Way to the clients, in spans of [`BIN_NS`].
     pub bins: Vec<Bin>,
-    /// Counts of the way to the client.
-    pub down: LinkStats,
-    /// Counts of the way to the server.
-    pub up: LinkStats,
+    /// Counts of the way to the clients, by bottleneck.
+    pub down: Vec<LinkObserved>,
+    /// Counts of the way to the servers, by bottleneck.
+    pub up: Vec<LinkObserved>,
     /// How much later than due packets left, sorted, µs: the emulator's own jitter.
     pub lateness_us: Vec<u32>,
     /// Packets lost between kernel and emulator, which no link model asked for.
     pub mishaps: u64,
+    /// Packets between hosts that are no pair.
+    pub strays: u64,
+    /// Processor time of the thread, what the kernel does on delivery included, ns.
+    pub cpu_ns: u64,
     /// Whether the thread had real-time priority.
     pub real_time: bool,
 }
 
 impl Record {
+    /// # Errors
+    /// When the emulation was not what it promised: see [`Record::mishaps`].
+    pub fn check(&self) -> Result<()> {
+        match self.mishaps {
+            0 => Ok(()),
+            lost => bail!("the link emulator lost {lost} packets of its own"),
+        }
+    }
+
     /// [`Record::lateness_us`] that `share` of the packets do not exceed, µs.
     pub fn lateness(&self, share: f64) -> u32 {
         percentile(&self.lateness_us, share).unwrap_or(0)
@@ -101,59 +138,67 @@ impl Record {
 /// A running emulator.
 #[derive(Debug)]
 pub struct Emulator {
-    stop: PipeWriter,
-    thread: JoinHandle<Result<Record>>,
+    start_ns: u64,
+    flag: Arc<AtomicBool>,
+    pipe: PipeWriter,
+    thread: JoinHandle<Result<(Record, Ends)>>,
 }
 
 impl Emulator {
-    /// Connects the two emulator ends in `namespace`. The same seed loses the same packets, by
-    /// their number. Returns when it is forwarding.
+    /// Connects box and clients by the bottlenecks of `setup`. The same seed loses the same packets,
+    /// by their number. Returns when it is forwarding; changes and cross traffic count from then.
     ///
     /// # Errors
-    /// When the interfaces cannot be opened.
-    pub fn start(namespace: &Namespace, path: Path, seed: u64) -> Result<Emulator> {
-        let (stopped, stop) = std::io::pipe()?;
+    /// When two pairs are of the same hosts.
+    pub fn start(mut ends: Ends, setup: &Setup) -> Result<Emulator> {
+        let (reader, pipe) = std::io::pipe()?;
+        let flag = Arc::new(AtomicBool::new(false));
+        let stopped = Arc::clone(&flag);
         let (ready, wait) = mpsc::channel();
-        let ends = namespace.inside(|| {
-            let open = |name| Interface::open(name).with_context(|| format!("cannot open {name}"));
-            Ok([open(EMULATOR_NEAR)?, open(EMULATOR_FAR)?])
-        })?;
+        let ports = Ports::new(setup, &ends)?;
+        let setup = setup.clone();
         let thread = std::thread::Builder::new()
-            .name("link".to_owned())
+            .name("links".to_owned())
             .spawn(move || {
                 let real_time = prepare_thread();
-                ready.send(())?;
-                Forwarder::new(ends, path, seed, real_time).run(&stopped)
+                ends.discard();
+                let forwarder = Forwarder::new(ends, ports, &setup, real_time);
+                ready.send(forwarder.start_ns())?;
+                forwarder.run(&Stop {
+                    flag: &stopped,
+                    pipe: &reader,
+                })
             })?;
-        wait.recv().context("the link emulator did not start")?;
-        Ok(Emulator { stop, thread })
+        let start_ns = wait.recv().context("the link emulator did not start")?;
+        Ok(Emulator {
+            start_ns,
+            flag,
+            pipe,
+            thread,
+        })
     }
 
-    /// Ends it. What is on the link is lost.
+    /// `CLOCK_MONOTONIC` when it began, ns.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Ends it, and gives its ends back. What is on the links is lost.
     ///
     /// # Errors
-    /// When the emulation was not what it promised: see [`Record::mishaps`].
-    pub fn stop(self) -> Result<Record> {
-        drop(self.stop);
+    /// When it has failed before: an interface was gone, or frames came that an offload had joined.
+    pub fn stop(self) -> Result<(Record, Ends)> {
+        self.flag.store(true, Ordering::Relaxed);
+        drop(self.pipe);
         let ended = self.thread.join();
-        let record = ended.map_err(|_| anyhow!("the link emulator panicked"))??;
-        if record.mishaps > 0 {
-            bail!(
-                "the link emulator lost {} packets of its own",
-                record.mishaps
-            );
-        }
-        Ok(record)
+        ended.map_err(|_| anyhow!("the link emulator panicked"))?
     }
 }
 
 /// Whether the thread runs with real-time priority now. Without, it is only less exact.
 fn prepare_thread() -> bool {
     let _ = nix::sys::prctl::set_timerslack(TIMER_SLACK_NS);
-    let thread = nix::unistd::gettid().to_string();
-    let mut chrt = Command::new("chrt");
-    chrt.args(["--fifo", "--pid", &PRIORITY.to_string(), &thread]);
-    crate::command::run(&mut chrt).is_ok()
+    windlass_io::run_first_in_first_out(PRIORITY).is_ok()
 }
 
 #[cfg(test)]
@@ -164,6 +209,7 @@ mod tests {
         rate_bits_per_s: 50_000_000,
         rtt: 100_000_000,
         loss_ratio: 0.01,
+        ack_loss_ratio: 0.0,
         queue_bdp: 1.0,
     };
 
@@ -179,10 +225,11 @@ mod tests {
 
     #[test]
     fn half_of_the_round_trip_goes_each_way() {
-        let down = PATH.direction(PATH.loss_ratio);
-        assert_eq!(down.delay, 50_000_000);
-        assert_eq!(down.rate_bytes_per_s, Some(6_250_000));
-        assert_eq!(down.loss, Loss::Bernoulli { ratio: 0.01 });
-        assert_eq!(PATH.direction(0.0).loss, Loss::None);
+        let setup = PATH.setup(7);
+        let Bottleneck { down, up, .. } = setup.bottlenecks[0];
+        assert_eq!((down.delay_ns, up.delay_ns), (50_000_000, 50_000_000));
+        assert_eq!(down.rate_bits_per_s, 50_000_000);
+        assert_eq!(down.loss, Loss::Independent { ratio: 0.01 });
+        assert_eq!((up.loss, setup.seed), (Loss::None, 7));
     }
 }

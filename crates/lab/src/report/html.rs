@@ -2,15 +2,17 @@
 
 use std::fmt::Write;
 
+use windlass_experiment::setup::client_address;
+
 use super::chart::escape;
 use super::dots::{DotRow, dots};
 use super::figures::{common_charts, window_charts};
 use super::series::class;
 use super::table::{HEADS, conditions, rows};
+
 use crate::command::describe;
 use crate::demo::{Case, Summary, sysctls};
-use crate::topology::CLIENT_ADDRESS;
-use crate::windlass::arguments;
+use crate::topology::{INSIDE, OUTSIDE};
 
 const STYLE: &str = include_str!("style.css");
 /// The page.
@@ -219,11 +221,12 @@ fn commands(summary: &Summary) -> String {
     ] {
         demo.arg(flag).arg(value);
     }
-    let governed = arguments(&o.settings()).join(" ");
+    let governed = o.arguments().join(" ");
     let lines = format!(
-        "# all of it\n{}\n\n# on the box, with in0 and out0 in one bridge\nwindlass {governed}\n\n\
-         # on the server\nip route replace {CLIENT_ADDRESS}/32 dev eth0 congctl lock cubic",
-        describe(&demo)
+        "# all of it\n{}\n\n# on the box, with in0 and out0 in one bridge\nwindlass run --inside {INSIDE} --outside {OUTSIDE} {governed}\n\n\
+         # on the server\nip route replace {}/32 dev eth0 congctl lock cubic",
+        describe(&demo),
+        client_address(0)
     );
     format!("<h2>Again</h2><pre>{}</pre>\n", escape(&lines))
 }

@@ -1,5 +1,7 @@
 //! From samples to lines.
 
+use windlass_daemon::FlowReport;
+
 use super::chart::Line;
 use crate::demo::{Case, Measured, Summary};
 use crate::emulator::BIN_NS;
@@ -61,10 +63,10 @@ pub(super) fn windows(m: &Measured) -> Vec<Line> {
         let points = points.map(|s| (since(m, s.at_ns), kilobytes(value(s), s.mss)));
         points.filter(|p| p.0 >= 0.0).collect()
     };
-    let on_box = |value: fn(&crate::trace::TraceSample) -> u64| {
+    let on_box = |value: fn(&FlowReport) -> u64| {
         let every = m.trace.len().div_ceil(MAX_POINTS).max(1);
         let points = m.trace.iter().step_by(every);
-        let points = points.map(|s| (since(m, s.time_ns), value(s) as f64 / 1e3));
+        let points = points.map(|s| (since(m, s.time_ns), value(&s.flow) as f64 / 1e3));
         points.filter(|p| p.0 >= 0.0).collect::<Vec<_>>()
     };
     let line = |label: &str, class, points| Line {

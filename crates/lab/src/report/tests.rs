@@ -1,22 +1,24 @@
 use serde_json::Value;
+use windlass_daemon::{FlowReport, TraceLine};
 
 use super::{html, json, table};
 use crate::demo::{Case, Facts, LinkCounts, Measured, Options, Run, Summary};
 use crate::emulator::{BIN_NS, Bin, Record};
 use crate::sample::SocketSample;
-use crate::trace::TraceSample;
 
 fn measured(case: Case, repetition: u32, seconds: f64) -> Measured {
     let bins = (seconds * 1e9) as u64 / BIN_NS;
     let samples = (seconds * 10.0) as u64;
     let trace = match case {
         Case::WindlassBbr => (0..samples)
-            .map(|i| TraceSample {
+            .map(|i| TraceLine {
                 time_ns: 1_000 + i * 100_000_000,
-                cwnd_bytes: 600_000,
-                edge_bytes: 900_000,
-                inflight_bytes: 500_000,
-                ..TraceSample::default()
+                flow: FlowReport {
+                    cwnd_bytes: 600_000,
+                    edge_bytes: 900_000,
+                    inflight_bytes: 500_000,
+                    ..FlowReport::default()
+                },
             })
             .collect(),
         Case::Cubic | Case::NativeBbr => Vec::new(),
@@ -57,11 +59,9 @@ fn measured(case: Case, repetition: u32, seconds: f64) -> Measured {
                 };
                 bins as usize
             ],
-            down: Default::default(),
-            up: Default::default(),
             lateness_us: vec![20, 90, 200],
-            mishaps: 0,
             real_time: true,
+            ..Record::default()
         },
         trace,
     }

@@ -1,4 +1,4 @@
-//! The lab's three namespaces, and IPv6 beside IPv4 in them.
+//! The lab's namespaces, and IPv6 beside IPv4 in them.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -9,10 +9,11 @@ use anyhow::{Context, Result};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use windlass_experiment::setup::{client_address, server_address};
 use windlass_lab::command::run_line;
 use windlass_lab::leftovers::lab_folder;
 use windlass_lab::netns::{self, Namespace};
-use windlass_lab::topology::{CLIENT_ADDRESS, SERVER_ADDRESS, Topology};
+use windlass_lab::topology::{Shape, Topology};
 
 /// Of the names of all namespaces; the process id follows.
 const PREFIX: &str = "wl-soak-";
@@ -35,8 +36,9 @@ impl Lab {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let folder = lab_folder(&name)?;
-        let topology = Topology::create(&name)?;
-        let (server, client) = (&topology.server, &topology.client);
+        let topology = Topology::create(&name, Shape::LINE)?;
+        topology.set_sysctls()?;
+        let (server, client) = (&topology.servers[0], &topology.clients[0]);
         for (end, own, peer, peer_address) in [
             (server, SERVER_ADDRESS_V6, client, CLIENT_ADDRESS_V6),
             (client, CLIENT_ADDRESS_V6, server, SERVER_ADDRESS_V6),
@@ -53,18 +55,19 @@ impl Lab {
         }
         topology.set_congestion_control(HOST_ALGORITHM)?;
         client.ip(&format!(
-            "route replace {SERVER_ADDRESS}/32 dev eth0 congctl lock {HOST_ALGORITHM}"
+            "route replace {}/32 dev eth0 congctl lock {HOST_ALGORITHM}",
+            server_address(0)
         ))?;
         Ok(Lab { topology, folder })
     }
 
     /// The ends of every family: server, client.
     pub fn addresses() -> [[IpAddr; 2]; 2] {
+        let v6 = [SERVER_ADDRESS_V6, CLIENT_ADDRESS_V6];
         [
-            [SERVER_ADDRESS, CLIENT_ADDRESS],
-            [SERVER_ADDRESS_V6, CLIENT_ADDRESS_V6],
+            [server_address(0), client_address(0)].map(IpAddr::V4),
+            v6.map(|text| text.parse().expect("an address")),
         ]
-        .map(|pair| pair.map(|text| text.parse().expect("an address")))
     }
 }
 

@@ -86,7 +86,7 @@ impl Stream {
 
 /// All streams of a scenario. They begin when all connections are there: a lost SYN costs a second.
 pub fn start_all(lab: &Lab, bytes: u64) -> Result<Vec<Stream>> {
-    let (server, client) = (&lab.topology.server, &lab.topology.client);
+    let (server, client) = (&lab.topology.servers[0], &lab.topology.clients[0]);
     let mut connections = Vec::new();
     for [server_address, client_address] in Lab::addresses() {
         let family = if server_address.is_ipv4() {

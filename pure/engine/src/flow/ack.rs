@@ -299,9 +299,14 @@ impl Flow {
         }
     }
 
-    /// Opens a recovery episode for newly noticed loss, unless one is open.
+    /// Opens a recovery episode for newly noticed loss, unless one is open. One that this very ACK
+    /// ends is followed by the next at once.
     pub(crate) fn enter_recovery(&mut self, now: Nanos, lost: u64, before: u64) {
-        if lost == 0 || self.recovery.is_some() {
+        if lost == 0 {
+            return;
+        }
+        self.leave_recovery(now);
+        if self.recovery.is_some() {
             return;
         }
         self.recovery = Some(Recovery {

@@ -18,15 +18,23 @@ impl Pacer {
         self.next <= now
     }
 
-    /// `bytes` leave at `now`.
-    pub(crate) fn on_sent(&mut self, now: Nanos, bytes: u64, rate: Option<ByteRate>) {
+    /// `bytes` leave at `now`. The next packet waits no longer than `longest`: a rate that was next
+    /// to nothing for a moment must not hold up what is sent at a better one.
+    pub(crate) fn on_sent(
+        &mut self,
+        now: Nanos,
+        bytes: u64,
+        rate: Option<ByteRate>,
+        longest: Nanos,
+    ) {
         let Some(rate) = rate else {
             self.next = now;
             return;
         };
         let cost = (bytes * 1_000_000_000)
             .checked_div(rate)
-            .unwrap_or(MILLISECOND);
+            .unwrap_or(MILLISECOND)
+            .min(longest);
         self.next = self.next.max(now.saturating_sub(CREDIT)) + cost;
     }
 }
@@ -41,7 +49,7 @@ mod tests {
         let (mut now, mut sent) = (0, 0u64);
         while now < 1_000_000_000 {
             while pacer.may_send(now) {
-                pacer.on_sent(now, 1000, Some(1_000_000));
+                pacer.on_sent(now, 1000, Some(1_000_000), 100 * MILLISECOND);
                 sent += 1000;
             }
             now += 333_000;
@@ -55,12 +63,19 @@ mod tests {
     #[test]
     fn idle_time_is_not_saved_up() {
         let mut pacer = Pacer::default();
-        pacer.on_sent(0, 1000, Some(1_000_000));
+        pacer.on_sent(0, 1000, Some(1_000_000), 100 * MILLISECOND);
         let (now, mut burst) = (5_000_000_000, 0);
         while pacer.may_send(now) {
-            pacer.on_sent(now, 1000, Some(1_000_000));
+            pacer.on_sent(now, 1000, Some(1_000_000), 100 * MILLISECOND);
             burst += 1;
         }
         assert_eq!(burst, 2);
+    }
+
+    #[test]
+    fn a_moment_of_next_to_no_rate_holds_up_nothing() {
+        let mut pacer = Pacer::default();
+        pacer.on_sent(0, 1448, Some(100), 100 * MILLISECOND);
+        assert!(pacer.may_send(100 * MILLISECOND));
     }
 }

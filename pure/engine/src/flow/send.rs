@@ -132,7 +132,8 @@ impl Flow {
         self.path.inflight = self.inflight;
         self.last_sent_at = ctx.now;
         let rate = self.pacing_rate;
-        self.pacer.on_sent(ctx.now, len, rate);
+        let longest = self.longest_pause();
+        self.pacer.on_sent(ctx.now, len, rate, longest);
         let event = SendEvent {
             now: ctx.now,
             bytes: len,
@@ -175,6 +176,11 @@ impl Flow {
             });
         }
         Some(rate)
+    }
+
+    /// Between two packets: whatever the rate, one may leave in a round trip.
+    pub(crate) fn longest_pause(&self) -> Nanos {
+        self.path.srtt.max(MILLISECOND)
     }
 
     /// Puts what the sender said last into a held packet that was made before, as a

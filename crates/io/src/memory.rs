@@ -1,4 +1,4 @@
-//! Mapped memory: the UMEM, and the rings shared with the kernel.
+//! Mapped memory: the UMEM, and rings shared with the kernel.
 #![allow(unsafe_code)]
 
 use std::io;
@@ -56,7 +56,8 @@ impl Mapping {
     pub(crate) fn bytes(&self, offset: usize, len: usize) -> &[u8] {
         assert!(offset <= self.len && len <= self.len - offset);
         // SAFETY: inside the mapping (asserted), which lives as long as the borrow. The kernel
-        // writes only to frames in the fill ring, and the frame pool hands out none of those.
+        // writes only to frames in the fill ring, of which the frame pool hands out none, and to
+        // slots that the trunk has given back.
         unsafe { std::slice::from_raw_parts(self.base.as_ptr().add(offset), len) }
     }
 

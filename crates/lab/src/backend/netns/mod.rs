@@ -1,0 +1,112 @@
+//! Setups on this kernel: hosts in network namespaces, real TCP, the links emulated.
+//!
+//! The wiring stays as long as consecutive setups have as many servers and clients; everything
+//! else is set anew for each. Servers and clients are two threads of this process with a poll loop
+//! each, so that a run starts no program but the box.
+
+mod clients;
+mod hosts;
+mod path_box;
+mod pattern;
+mod plan;
+mod poller;
+mod probe;
+mod run;
+mod samples;
+mod servers;
+mod sockets;
+mod usage;
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use windlass_experiment::{Observed, Setup};
+
+use self::run::Lab;
+use super::Backend;
+use crate::command::{IP, check_host};
+use crate::leftovers::{catch_signals, check_interrupted, remove_stale};
+
+/// Listeners, namespaces, pipes.
+const OTHER_FILES: u64 = 1000;
+
+/// Runs setups in network namespaces of this host. Needs root.
+#[derive(Debug)]
+pub struct Netns {
+    windlass: PathBuf,
+    lab: Option<Lab>,
+}
+
+impl Netns {
+    /// `windlass` is the program to put into the path of the setups that ask for it.
+    pub fn new(windlass: PathBuf) -> Netns {
+        Netns {
+            windlass,
+            lab: None,
+        }
+    }
+
+    fn run_one(&mut self, setup: &Setup) -> Result<Observed> {
+        // What a failed run leaves is not worth a guess: the wiring goes with it.
+        let lab = Lab::for_setup(self.lab.take(), setup)?;
+        let lab = self.lab.insert(lab);
+        let observed = lab.run(setup, &self.windlass);
+        if observed.is_err() || !lab.is_reusable() {
+            self.lab = None;
+        }
+        observed
+    }
+}
+
+impl Backend for Netns {
+    fn name(&self) -> &'static str {
+        "netns"
+    }
+
+    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+        check_host(&[IP])?;
+        catch_signals()?;
+        remove_stale();
+        let file_limit = raise_file_limit()?;
+        for (index, setup) in setups.iter().enumerate() {
+            check_interrupted()?;
+            let fits = check_file_limit(setup, file_limit);
+            let observed = fits.and_then(|()| self.run_one(setup));
+            check_interrupted()?;
+            done(
+                index,
+                observed.unwrap_or_else(|e| Observed {
+                    error: Some(format!("{e:#}")),
+                    ..Observed::default()
+                }),
+            );
+        }
+        Ok(())
+    }
+}
+
+/// As many open files as the kernel allows, or as this process may have. How many.
+fn raise_file_limit() -> Result<u64> {
+    let kernels = std::fs::read_to_string("/proc/sys/fs/nr_open")?;
+    let kernels = kernels.trim().parse().context("fs.nr_open")?;
+    let limit = Resource::RLIMIT_NOFILE;
+    if setrlimit(limit, kernels, kernels).is_ok() {
+        return Ok(kernels);
+    }
+    let (_, most) = getrlimit(limit)?;
+    setrlimit(limit, most, most).context("cannot raise the limit of open files")?;
+    Ok(most)
+}
+
+/// Every flow has a socket at either end in this process.
+fn check_file_limit(setup: &Setup, limit: u64) -> Result<()> {
+    let flows: u64 = setup.flows.iter().map(|group| u64::from(group.count)).sum();
+    let needed = 2 * flows + OTHER_FILES;
+    ensure!(
+        needed <= limit,
+        "{flows} flows need {needed} open files, and this process may have {limit}: take fewer, or \
+         raise the hard limit (`ulimit -Hn {needed}`, in a shell that may)"
+    );
+    Ok(())
+}

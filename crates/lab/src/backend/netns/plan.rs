@@ -1,0 +1,147 @@
+//! The transfers of a setup, one by one.
+
+use std::net::{Ipv4Addr, SocketAddrV4};
+
+use anyhow::{Context, Result};
+use windlass_experiment::Setup;
+use windlass_experiment::setup::server_address;
+
+use super::pattern::Pattern;
+
+/// Where every server listens.
+pub(super) const PORT: u16 = 80;
+
+/// One transfer.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Flow {
+    pub group: usize,
+    pub index: u32,
+    /// Index of the server host.
+    pub server: usize,
+    /// Index of the client host.
+    pub client: usize,
+    /// When it begins, from the start of the run, ns.
+    pub start_ns: u64,
+    pub bytes: u64,
+    /// What the server writes at once, bytes.
+    pub write_bytes: u64,
+    /// Between two writes, ns.
+    pub pause_ns: u64,
+    pub congestion_control: String,
+    pub background: bool,
+}
+
+/// All transfers of a run, in order of group and index, and what they carry.
+#[derive(Debug)]
+pub(super) struct Plan {
+    pub flows: Vec<Flow>,
+    pub pattern: Pattern,
+    /// From the start of the run, ns.
+    pub limit_ns: u64,
+    /// Between two samples, ns; 0: there are none.
+    pub series_interval_ns: u64,
+}
+
+impl Plan {
+    pub(super) fn new(setup: &Setup) -> Result<Plan> {
+        let mut flows = Vec::new();
+        for (group, all) in setup.flows.iter().enumerate() {
+            let pair = setup.pairs.get(all.pair);
+            let pair = pair.with_context(|| format!("there is no pair {}", all.pair))?;
+            let own = &setup.servers.get(pair.server);
+            let own = own.with_context(|| format!("there is no server {}", pair.server))?;
+            let congestion_control = all.congestion_control.as_ref();
+            let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
+            flows.extend((0..all.count).map(|index| Flow {
+                group,
+                index,
+                server: pair.server,
+                client: pair.client,
+                start_ns: all.start_ns + u64::from(index) * all.interval_ns,
+                bytes: all.bytes,
+                write_bytes: match all.write_bytes {
+                    0 => all.bytes,
+                    some => some,
+                },
+                pause_ns: all.pause_ns,
+                congestion_control: congestion_control.clone(),
+                background: all.background,
+            }));
+        }
+        Ok(Plan {
+            flows,
+            pattern: Pattern::new(setup.seed),
+            limit_ns: setup.limit_ns,
+            series_interval_ns: setup.record.series_interval_ns,
+        })
+    }
+}
+
+impl Flow {
+    /// Where its server listens.
+    pub(super) fn server_socket(&self) -> SocketAddrV4 {
+        let address: Ipv4Addr = server_address(self.server);
+        SocketAddrV4::new(address, PORT)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_experiment::setup::{FlowGroup, Host, Pair};
+
+    use super::*;
+
+    #[test]
+    fn groups_unfold_into_flows() {
+        let host = Host {
+            congestion_control: "cubic".to_owned(),
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            receive_buffer_bytes: 1 << 24,
+        };
+        let group = FlowGroup {
+            name: "g".to_owned(),
+            pair: 0,
+            count: 2,
+            bytes: 1000,
+            start_ns: 7,
+            interval_ns: 10,
+            write_bytes: 0,
+            pause_ns: 0,
+            congestion_control: None,
+            background: false,
+        };
+        let other = FlowGroup {
+            count: 1,
+            write_bytes: 100,
+            congestion_control: Some("bbr".to_owned()),
+            background: true,
+            ..group.clone()
+        };
+        let mut setup = Setup {
+            servers: vec![host.clone(), host],
+            pairs: vec![Pair {
+                server: 1,
+                client: 3,
+                route: vec![0],
+                extra_delay_ns: 0,
+            }],
+            flows: vec![group, other],
+            ..Setup::default()
+        };
+        let flows = Plan::new(&setup).expect("a plan").flows;
+        let starts: Vec<_> = flows
+            .iter()
+            .map(|f| (f.group, f.index, f.start_ns))
+            .collect();
+        assert_eq!(starts, [(0, 0, 7), (0, 1, 17), (1, 0, 7)]);
+        assert_eq!((flows[0].write_bytes, flows[2].write_bytes), (1000, 100));
+        assert_eq!(flows[1].congestion_control, "cubic");
+        assert_eq!(flows[2].congestion_control, "bbr");
+        assert_eq!(flows[0].server_socket().to_string(), "198.18.0.2:80");
+        setup.flows[0].pair = 1;
+        assert!(Plan::new(&setup).is_err());
+    }
+}

@@ -1,0 +1,277 @@
+//! One run: the settings, the box, the links, the transfers, and what came of them.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Result, ensure};
+use tempfile::TempDir;
+use windlass_experiment::observed::{FlowObserved, Series, Source};
+use windlass_experiment::setup::{Host, PathBox};
+use windlass_experiment::{Observed, Setup};
+
+use super::clients::{Fetched, fetch_all};
+use super::path_box::{Running, Said};
+use super::plan::{Flow, Plan};
+use super::servers::{Served, Servers};
+use super::sockets::{Places, listeners};
+use super::usage::{dropped_frames, timeouts};
+use super::{hosts, samples};
+use crate::emulator::{Emulator, Ends};
+use crate::leftovers::{check_interrupted, lab_folder, lab_name};
+use crate::topology::{Shape, Topology};
+use crate::trace;
+
+/// Counter of frames that were lost between the box and the clients though no setup asks for it.
+const LOST_FRAMES: &str = "lab_lost_frames";
+/// Counter of frames that the box's interfaces have dropped: it was too slow.
+const BOX_DROPS: &str = "lab_box_interface_drops";
+/// Counter of the processor time that the links take for each packet.
+const PACKET_COST: &str = "lab_links_ns_per_packet";
+
+/// The wiring, with what is set on it.
+#[derive(Debug)]
+pub(super) struct Lab {
+    shape: Shape,
+    topology: Topology,
+    /// What servers and clients are set to.
+    hosts: Vec<Option<Host>>,
+    /// Between two runs.
+    ends: Option<Ends>,
+    folder: TempDir,
+}
+
+impl Lab {
+    /// The wiring for a setup: the one there is, if it fits.
+    pub(super) fn for_setup(old: Option<Lab>, setup: &Setup) -> Result<Lab> {
+        let shape = Shape {
+            servers: setup.servers.len(),
+            clients: setup.clients.len(),
+            bridged: !matches!(setup.path_box, PathBox::Command { .. }),
+        };
+        if let Some(lab) = old.filter(|lab| lab.shape == shape) {
+            return Ok(lab);
+        }
+        ensure!(
+            shape.servers > 0 && shape.clients > 0,
+            "a setup needs hosts"
+        );
+        let name = lab_name();
+        Ok(Lab {
+            shape,
+            folder: lab_folder(&name)?,
+            topology: Topology::create(&name, shape)?,
+            ends: None,
+            hosts: vec![None; shape.servers + shape.clients],
+        })
+    }
+
+    /// Whether the next setup finds it as it was: a foreign program may leave anything.
+    pub(super) fn is_reusable(&self) -> bool {
+        self.shape.bridged
+    }
+
+    pub(super) fn run(&mut self, setup: &Setup, windlass: &Path) -> Result<Observed> {
+        let plan = Arc::new(Plan::new(setup)?);
+        self.set_hosts(setup)?;
+        let topology = &self.topology;
+        let listeners = listeners(topology, setup, &plan)?;
+        let places = Places::of_clients(topology)?;
+        let folder = self.folder.path();
+        let before = self.counts(&plan)?;
+        let path_box = &setup.path_box;
+        let mut ends = match self.ends.take() {
+            Some(ends) => ends,
+            None => Ends::open(topology)?,
+        };
+        let (wires, record) = ((topology, &mut ends), setup.record);
+        let running = Running::start(wires, path_box, record, windlass, folder)?;
+        let links = Emulator::start(ends, setup)?;
+        let start_ns = links.start_ns();
+        let servers = Servers::start(listeners, Arc::clone(&plan), start_ns)?;
+        let fetched = fetch_all(&plan, start_ns, places)?;
+        check_interrupted()?;
+        let served = servers.finish()?;
+        let said = running.ask()?;
+        let after = self.counts(&plan)?;
+        let mut outcome = Outcome {
+            plan: &plan,
+            start_ns,
+            fetched,
+            served: by_flow(served),
+            said,
+        };
+        let timeouts = (after.timeouts.iter()).zip(&before.timeouts);
+        let timeouts: Vec<_> = timeouts.map(|(a, b)| Some((*a)? - (*b)?)).collect();
+        let flows = outcome.flows(&timeouts);
+        outcome.break_connections();
+        let trace = running.stop()?;
+        let (record, ends) = links.stop()?;
+        self.ends = Some(ends);
+        let mut counters = std::mem::take(&mut outcome.said.counters);
+        let lost = record.mishaps + (after.dropped[1] - before.dropped[1]);
+        counters.insert(LOST_FRAMES.to_owned(), lost);
+        let drops = after.dropped[0] - before.dropped[0];
+        counters.insert(BOX_DROPS.to_owned(), drops);
+        let delivered = record.lateness_us.len().max(1) as u64;
+        counters.insert(PACKET_COST.to_owned(), record.cpu_ns / delivered);
+        Ok(Observed {
+            flows,
+            down: record.down,
+            up: record.up,
+            counters,
+            series: outcome.series(&trace),
+            usage: outcome.said.usage,
+            error: None,
+        })
+    }
+
+    /// Sets what differs from the run before.
+    fn set_hosts(&mut self, setup: &Setup) -> Result<()> {
+        let namespaces = self.topology.servers.iter().chain(&self.topology.clients);
+        let wanted = setup.servers.iter().chain(&setup.clients);
+        for ((namespace, wanted), is) in namespaces.zip(wanted).zip(&mut self.hosts) {
+            if is.as_ref() != Some(wanted) {
+                hosts::apply(namespace, wanted)?;
+                *is = Some(wanted.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts of the kernel whose increase is of interest. The time-outs of a server say something
+    /// of a flow if it is the only one there.
+    fn counts(&self, plan: &Plan) -> Result<Counts> {
+        let flows_of = |server| plan.flows.iter().filter(|f| f.server == server).count();
+        let servers = self.topology.servers.iter().enumerate();
+        let of_server = servers.map(|(index, namespace)| match flows_of(index) {
+            1 => timeouts(namespace).map(Some),
+            _ => Ok(None),
+        });
+        Ok(Counts {
+            timeouts: of_server.collect::<Result<_>>()?,
+            dropped: [
+                dropped_frames(&self.topology.middle)?,
+                dropped_frames(&self.topology.net)?,
+            ],
+        })
+    }
+}
+
+struct Counts {
+    /// By server.
+    timeouts: Vec<Option<u64>>,
+    /// Frames, by the interfaces of the box and by those of the links.
+    dropped: [u64; 2],
+}
+
+fn by_flow(served: Vec<Served>) -> BTreeMap<usize, Served> {
+    served.into_iter().map(|s| (s.flow, s)).collect()
+}
+
+/// What everyone says of the transfers.
+struct Outcome<'a> {
+    plan: &'a Plan,
+    start_ns: u64,
+    /// By flow.
+    fetched: Vec<Fetched>,
+    served: BTreeMap<usize, Served>,
+    said: Said,
+}
+
+impl Outcome<'_> {
+    /// Every transfer. `timeouts` of the servers by the count of their namespace.
+    fn flows(&self, timeouts: &[Option<u64>]) -> Vec<FlowObserved> {
+        let flows = self.plan.flows.iter().zip(&self.fetched).enumerate();
+        flows
+            .map(|(index, (flow, fetched))| self.flow(index, flow, fetched, timeouts[flow.server]))
+            .collect()
+    }
+
+    fn flow(
+        &self,
+        index: usize,
+        flow: &Flow,
+        fetched: &Fetched,
+        timeouts: Option<u64>,
+    ) -> FlowObserved {
+        let served = self.served.get(&index);
+        let info = served.and_then(|s| s.info);
+        let on_box = self.name_on_box(flow, fetched);
+        let on_box = on_box.and_then(|name| self.said.flows.get(&name));
+        let planned = self.start_ns + flow.start_ns;
+        let began = fetched.began_ns.unwrap_or(planned);
+        let span = fetched.began_ns.map_or(0, |at| fetched.ended_ns - at);
+        let server_error = served.and_then(|s| s.error.as_ref());
+        let error = match (&fetched.error, server_error) {
+            (Some(error), Some(server)) => Some(format!("{error} (server: {server})")),
+            (error, _) => error.clone(),
+        };
+        FlowObserved {
+            group: flow.group,
+            index: flow.index,
+            start_s: (began - self.start_ns) as f64 / 1e9,
+            seconds: span as f64 / 1e9,
+            received_bytes: fetched.received,
+            intact: fetched.intact,
+            error,
+            server_retransmitted_bytes: info.map(|i| i.retransmitted_bytes),
+            server_timeouts: info.and_then(|i| i.timeouts.map(u64::from)).or(timeouts),
+            box_retransmitted_bytes: on_box.map(|f| f.repaired_bytes),
+            box_copied_bytes: on_box.map(|f| f.copied_bytes),
+            box_spurious_bytes: on_box.map(|f| f.spurious_bytes),
+            held_packets_max: on_box.map(|f| f.held_packets_max),
+            arrivals: fetched.arrivals.clone(),
+        }
+    }
+
+    /// How the box calls the flow.
+    fn name_on_box(&self, flow: &Flow, fetched: &Fetched) -> Option<String> {
+        Some(format!("{}>{}", flow.server_socket(), fetched.local?))
+    }
+
+    /// Resets all connections, so that none is left for the next run.
+    fn break_connections(&mut self) {
+        for fetched in &mut self.fetched {
+            fetched.break_connection();
+        }
+        for served in self.served.values_mut() {
+            served.break_connection();
+        }
+    }
+
+    /// What was sampled in the servers and, by its trace, in the box.
+    fn series(&mut self, trace: &str) -> Vec<Series> {
+        let mut all = Vec::new();
+        let mut names = BTreeMap::new();
+        for (index, flow) in self.plan.flows.iter().enumerate() {
+            let series = |source, samples| Series {
+                group: flow.group,
+                index: flow.index,
+                source,
+                samples,
+            };
+            if let Some(served) = self.served.get_mut(&index)
+                && !served.samples.is_empty()
+            {
+                let samples = std::mem::take(&mut served.samples);
+                all.push(series(Source::Server, samples));
+            }
+            if let Some(name) = self.name_on_box(flow, &self.fetched[index]) {
+                names.insert(name, (index, series(Source::Box, Vec::new())));
+            }
+        }
+        for line in trace::samples(trace) {
+            if let Some((index, series)) = names.get_mut(&line.flow.flow)
+                && line.time_ns <= self.fetched[*index].ended_ns
+            {
+                let time_s = (line.time_ns.saturating_sub(self.start_ns)) as f64 / 1e9;
+                series.samples.push(samples::of_box(time_s, &line.flow));
+            }
+        }
+        let of_box = names.into_values().map(|(_, series)| series);
+        all.extend(of_box.filter(|s| !s.samples.is_empty()));
+        all.sort_by_key(|s| (s.group, s.index, s.source));
+        all
+    }
+}

@@ -1,0 +1,257 @@
+//! Setups on Debian's kernel in guests whose time is the number of instructions executed: what
+//! comes out does not depend on how busy the machine is.
+//!
+//! In every guest the same program runs the `netns` back end on a list of setups ([`inside`]) and
+//! prints what came of each; out here as many guests as there are processors share the setups.
+
+mod line;
+mod share;
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, anyhow, bail};
+use windlass_experiment::{Observed, Setup};
+use windlass_guest::{Contents, Event, Guest, Image};
+
+use self::line::{Line, print};
+use self::share::share;
+use super::Backend;
+use super::netns::Netns;
+use crate::command::IP;
+use crate::leftovers::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
+
+/// What the program is told in the guest.
+const GUEST_COMMAND: &str = "exec /usr/bin/windlass lab guest /job/input";
+/// Kernel modules for the wiring, for what may stand in the path, and every congestion control.
+/// Open vSwitch is not among them: it brings connection tracking, which every packet pays for.
+const MODULES: [&str; 25] = [
+    "veth",
+    "bridge",
+    "af_packet",
+    "tun",
+    "inet_diag",
+    "tcp_diag",
+    "sch_netem",
+    "sch_tbf",
+    "sch_htb",
+    "sch_fq",
+    "sch_fq_codel",
+    "tcp_bbr",
+    "tcp_bic",
+    "tcp_cdg",
+    "tcp_dctcp",
+    "tcp_highspeed",
+    "tcp_htcp",
+    "tcp_hybla",
+    "tcp_illinois",
+    "tcp_scalable",
+    "tcp_vegas",
+    "tcp_veno",
+    "tcp_westwood",
+    "tcp_yeah",
+    "tcp_lp",
+];
+/// Longest time between two looks at whether a signal has come.
+const PATIENCE: Duration = Duration::from_millis(200);
+/// A job whose guests have died so often is given up.
+const MAX_DEATHS: u32 = 5;
+
+/// Runs setups in guests. Needs no root.
+#[derive(Debug)]
+pub struct Vm {
+    windlass: PathBuf,
+    guests: usize,
+}
+
+impl Vm {
+    /// `windlass` is the program that the guests run, and put into the path of the setups that ask
+    /// for it.
+    pub fn new(windlass: PathBuf) -> Vm {
+        Vm {
+            windlass,
+            guests: thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+
+    fn image(&self) -> Result<Image> {
+        let contents = Contents {
+            programs: vec![("windlass", self.windlass.clone())],
+            tools: &[IP],
+            modules: &MODULES,
+        };
+        Image::prepare(&contents).context("cannot build the guest")
+    }
+}
+
+impl Backend for Vm {
+    fn name(&self) -> &'static str {
+        "vm"
+    }
+
+    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+        catch_signals()?;
+        remove_stale();
+        let image = self.image()?;
+        let jobs = share(setups).into_iter().map(|indices| Job {
+            setups,
+            left: indices.into(),
+        });
+        let jobs = Mutex::new(jobs.collect::<VecDeque<_>>());
+        let given_up = AtomicBool::new(false);
+        let (sender, receiver) = channel();
+        thread::scope(|scope| {
+            let workers: Vec<_> = (0..self.guests)
+                .map(|_| {
+                    let (sender, image) = (sender.clone(), &image);
+                    let (jobs, given_up) = (&jobs, &given_up);
+                    scope.spawn(move || work(image, jobs, given_up, &sender))
+                })
+                .collect();
+            drop(sender);
+            for (index, observed) in receiver {
+                done(index, observed);
+            }
+            let ended = workers.into_iter().map(|worker| worker.join());
+            let ended = ended.map(|e| e.unwrap_or_else(|_| Err(anyhow!("a thread panicked"))));
+            ended.collect()
+        })
+    }
+}
+
+type Found = Sender<(usize, Observed)>;
+
+/// Runs jobs until there is none, or another worker has given up.
+fn work(
+    image: &Image,
+    jobs: &Mutex<VecDeque<Job>>,
+    given_up: &AtomicBool,
+    found: &Found,
+) -> Result<()> {
+    let next = || jobs.lock().ok()?.pop_front();
+    while let Some(mut job) = next() {
+        let result = job.run(image, given_up, found);
+        if result.is_err() {
+            given_up.store(true, Ordering::Relaxed);
+            return result;
+        }
+    }
+    Ok(())
+}
+
+/// Setups that share a guest.
+struct Job<'a> {
+    setups: &'a [Setup],
+    /// Indices of those that have not run, in their order.
+    left: VecDeque<usize>,
+}
+
+/// How a guest ended before its job was done.
+struct Death {
+    /// It had come as far as to run setups.
+    begun: bool,
+    cause: anyhow::Error,
+}
+
+impl Job<'_> {
+    /// A guest that dies takes with it the setup that it was at; another one gets the others.
+    fn run(&mut self, image: &Image, given_up: &AtomicBool, found: &Found) -> Result<()> {
+        let mut deaths = 0;
+        while !self.left.is_empty() {
+            let Err(Death { begun, cause }) = self.boot(image, given_up, found) else {
+                continue;
+            };
+            check_interrupted()?;
+            if given_up.load(Ordering::Relaxed) {
+                bail!("given up, as another guest was");
+            }
+            deaths += 1;
+            if !begun || deaths == MAX_DEATHS {
+                return Err(cause);
+            }
+            if let Some(index) = self.left.pop_front() {
+                found.send((index, failed(&cause)))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Boots one guest for all that are left.
+    fn boot(
+        &mut self,
+        image: &Image,
+        given_up: &AtomicBool,
+        found: &Found,
+    ) -> std::result::Result<(), Death> {
+        let mut begun = false;
+        let result = self.follow(image, given_up, found, &mut begun);
+        result.map_err(|cause| Death { begun, cause })
+    }
+
+    fn follow(
+        &mut self,
+        image: &Image,
+        given_up: &AtomicBool,
+        found: &Found,
+        begun: &mut bool,
+    ) -> Result<()> {
+        let list: Vec<&Setup> = self.left.iter().map(|i| &self.setups[*i]).collect();
+        let folder = lab_folder(&lab_name())?;
+        let mut guest = Guest::start(image, folder, GUEST_COMMAND, &serde_json::to_vec(&list)?)?;
+        let indices = self.left.clone();
+        loop {
+            check_interrupted()?;
+            if given_up.load(Ordering::Relaxed) {
+                bail!("given up");
+            }
+            match guest.next(PATIENCE)? {
+                Event::Quiet => {}
+                Event::Line(text) => match Line::of_text(&text)? {
+                    Line::Begun => *begun = true,
+                    Line::Done { at, observed } => {
+                        let index = *indices.get(at).context("the guest made up a setup")?;
+                        self.left.retain(|left| *left != index);
+                        found.send((index, *observed))?;
+                    }
+                },
+                Event::End { status: 0 } if self.left.is_empty() => return Ok(()),
+                Event::End { status } => bail!(
+                    "the guest's windlass ended early (exit status {status}); its console:\n{}",
+                    guest.last_words()
+                ),
+            }
+        }
+    }
+}
+
+fn failed(cause: &anyhow::Error) -> Observed {
+    Observed {
+        error: Some(format!("{cause:#}")),
+        ..Observed::default()
+    }
+}
+
+/// The half of the back end that is inside the guest: runs the setups in the file one after the
+/// other and prints what came of each.
+///
+/// # Errors
+/// When the file has no setups or the `netns` back end cannot run here.
+pub fn inside(file: &Path) -> Result<()> {
+    let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let setups: Vec<Setup> = serde_json::from_slice(&text).context("not a list of setups")?;
+    let windlass = std::env::current_exe().context("finding this program's own file")?;
+    print(&Line::Begun)?;
+    let mut printed = Ok(());
+    Netns::new(windlass).run(&setups, &mut |at, observed| {
+        let observed = Box::new(observed);
+        if printed.is_ok() {
+            printed = print(&Line::Done { at, observed });
+        }
+    })?;
+    printed
+}

@@ -1,0 +1,99 @@
+//! The `vm` back end on a few cells, twice. Skips with the reason where guests cannot run.
+//!
+//! `WINDLASS_BIN` names the program (otherwise the one of the same build, as `cargo test
+//! --workspace` leaves it).
+
+use std::path::PathBuf;
+
+use windlass_experiment::setup::PathBox;
+use windlass_experiment::{Experiment, Observed, Settings, Setup};
+use windlass_lab::backend::Backend;
+use windlass_lab::backend::vm::Vm;
+
+const EXPERIMENT: &str = include_str!("../../../experiments/smoke.toml");
+/// What two runs of the same list may differ by.
+const MAX_DIFFERENCE: f64 = 0.01;
+
+#[test]
+fn transfers_are_intact_and_take_the_same_time_again() {
+    if !guests_can_run() {
+        return;
+    }
+    let setups = setups();
+    let first = run(&setups);
+    for observed in &first {
+        assert_eq!(observed.error, None);
+        assert!(observed.flows.iter().all(|flow| flow.intact));
+        assert!(!observed.series.is_empty());
+    }
+    let second = run(&setups);
+    for (first, second) in seconds(&first).zip(seconds(&second)) {
+        let difference = (first / second - 1.0).abs();
+        assert!(difference < MAX_DIFFERENCE, "{first} s, then {second} s");
+    }
+}
+
+#[test]
+fn a_setup_that_kills_its_guest_has_failed_and_the_others_have_not() {
+    if !guests_can_run() {
+        return;
+    }
+    let mut setups: Vec<Setup> = setups().into_iter().take(1).collect();
+    setups.extend([setups[0].clone(), setups[0].clone(), setups[0].clone()]);
+    let panic = ["sh", "-c", "echo c >/proc/sysrq-trigger"];
+    setups[0].path_box = PathBox::Command {
+        words: panic.map(str::to_owned).to_vec(),
+    };
+    let all = run(&setups);
+    let error = all[0].error.as_deref().expect("it failed");
+    assert!(error.contains("Kernel panic"), "{error}");
+    for observed in &all[1..] {
+        assert_eq!(observed.error, None);
+        assert!(observed.flows.iter().all(|flow| flow.intact));
+    }
+}
+
+fn guests_can_run() -> bool {
+    let checked = windlass_guest::check_host();
+    if let Err(reason) = &checked {
+        println!("skipped: {reason:#}");
+    }
+    checked.is_ok()
+}
+
+fn setups() -> Vec<Setup> {
+    let experiment = Experiment::parse(EXPERIMENT, "smoke.toml", Settings::default());
+    let runs = experiment.expect("an experiment").runs;
+    runs.into_iter().map(|run| run.setup).collect()
+}
+
+fn run(setups: &[Setup]) -> Vec<Observed> {
+    let mut all = vec![None; setups.len()];
+    let result = Vm::new(program()).run(setups, &mut |index, observed| {
+        assert!(all[index].is_none(), "setup {index} ran twice");
+        all[index] = Some(observed);
+    });
+    result.expect("all have run");
+    let all = all.into_iter().enumerate();
+    all.map(|(index, came)| came.unwrap_or_else(|| panic!("setup {index} did not run")))
+        .collect()
+}
+
+fn seconds(all: &[Observed]) -> impl Iterator<Item = f64> {
+    all.iter().flat_map(|o| &o.flows).map(|flow| flow.seconds)
+}
+
+/// `WINDLASS_BIN`, or the program beside the folder of this test.
+fn program() -> PathBuf {
+    if let Some(named) = std::env::var_os("WINDLASS_BIN") {
+        return named.into();
+    }
+    let test = std::env::current_exe().expect("a path");
+    let built = test.ancestors().nth(2).expect("a folder").join("windlass");
+    assert!(
+        built.is_file(),
+        "no {}: cargo build -p windlass-cli, or name another with WINDLASS_BIN",
+        built.display()
+    );
+    built
+}

@@ -1,0 +1,131 @@
+//! Flows over time: native contestants as their server saw them, the others as the box did, over
+//! the same axes.
+
+use anyhow::Result;
+use maud::{Markup, html};
+use windlass_experiment::observed::{Observed, Sample, Series, Source};
+use windlass_experiment::setup::PathBox;
+
+use crate::Results;
+use crate::chart::{Chart, Line};
+
+/// Charts of the first repetition of some cells.
+pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
+    let charts = &results.experiment.charts;
+    let cells = results
+        .cells()
+        .into_iter()
+        .map(|cell| (cell, traces(results, cell)));
+    let cells: Vec<_> = cells.filter(|(_, traces)| !traces.is_empty()).collect();
+    let mut sections = Vec::new();
+    for (number, (cell, traces)) in cells.iter().take(charts.series_cells).enumerate() {
+        let mut drawn = Vec::new();
+        for column in &charts.series {
+            drawn.push(chart(traces, column)?);
+        }
+        let name = results.experiment.describe(*cell);
+        sections.push(html! {
+            details open[number == 0] {
+                summary { h3 { (if name.is_empty() { "The first repetition" } else { &name }) } }
+                div.charts { @for chart in &drawn { (chart) } }
+            }
+        });
+    }
+    Ok(html! {
+        @if !sections.is_empty() {
+            h2 { "Over time" }
+            p.soft {
+                "The first repetition, the first flow of each group. Native contestants as "
+                code { "ss -ti" } " shows them on the server, the others as the box sees them."
+                @if cells.len() > charts.series_cells {
+                    " Of " (cells.len()) " cells with series, the first " (charts.series_cells)
+                    "; all are in series.csv."
+                }
+            }
+            @for section in &sections { (section) }
+        }
+    })
+}
+
+/// A flow's series, and how it is drawn.
+struct Trace<'a> {
+    label: String,
+    colour: usize,
+    series: &'a Series,
+}
+
+fn traces<'a>(results: &'a Results<'_>, cell: usize) -> Vec<Trace<'a>> {
+    let mut traces = Vec::new();
+    for (index, observed) in results.observed {
+        let run = &results.experiment.runs[*index];
+        if run.cell != cell || run.repetition != 1 {
+            continue;
+        }
+        let source = match run.setup.path_box {
+            PathBox::Windlass { .. } => Source::Box,
+            PathBox::Nothing | PathBox::Command { .. } => Source::Server,
+        };
+        let many = run.setup.flows.len() > 1;
+        for series in first_of_groups(observed, source) {
+            let contestant = &results.experiment.contestants[run.contestant];
+            traces.push(Trace {
+                label: match many {
+                    true => format!("{contestant}, {}", run.setup.flows[series.group].name),
+                    false => contestant.clone(),
+                },
+                colour: run.contestant + series.group * 3,
+                series,
+            });
+        }
+    }
+    traces
+}
+
+/// A flow that the box leaves alone has a series of its server only.
+fn first_of_groups(observed: &Observed, source: Source) -> impl Iterator<Item = &Series> {
+    let firsts = observed.series.iter().filter(|s| s.index == 0);
+    firsts.filter(move |s| {
+        let governed = |o: &Series| (o.group, o.index, o.source) == (s.group, s.index, source);
+        s.source == source || !observed.series.iter().any(governed)
+    })
+}
+
+fn chart(traces: &[Trace<'_>], column: &str) -> Result<Markup> {
+    let line = |trace: &Trace<'_>| {
+        let samples = trace.series.samples.iter();
+        Line {
+            label: trace.label.clone(),
+            colour: trace.colour,
+            points: samples
+                .filter_map(|s| Some((s.time_s, value(s, column)?)))
+                .collect(),
+        }
+    };
+    let lines = traces
+        .iter()
+        .map(line)
+        .filter(|line| !line.points.is_empty());
+    let chart = Chart {
+        x_label: "s".to_owned(),
+        y_label: column.to_owned(),
+        may_be_log: false,
+        y_max: None,
+        lines: lines.collect(),
+    };
+    chart.html(column)
+}
+
+/// A column by its name.
+pub(crate) fn value(sample: &Sample, column: &str) -> Option<f64> {
+    match column {
+        "cwnd_packets" => sample.cwnd_packets,
+        "ssthresh_packets" => sample.ssthresh_packets,
+        "inflight_packets" => sample.inflight_packets,
+        "srtt_ms" => sample.srtt_ms,
+        "delivery_mbit_s" => sample.delivery_mbit_s,
+        "pacing_mbit_s" => sample.pacing_mbit_s,
+        "acked_bytes" => sample.acked_bytes.map(|n| n as f64),
+        "held_packets" => sample.held_packets.map(|n| n as f64),
+        _ => None,
+    }
+}
