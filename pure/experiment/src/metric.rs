@@ -44,6 +44,8 @@ pub enum Metric {
     SharePercent,
     /// Jain's index of the goodputs of the chosen flows of a run.
     Jain,
+    /// Share of the machine's processors that was not idle, of a run.
+    MachineBusyPercent,
     /// Processor time of the box by time, of a run.
     CpuPercent,
     /// Largest resident set of the box, of a run.
@@ -68,7 +70,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 20] = [
+    pub const ALL: [(&'static str, Metric); 21] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
@@ -90,6 +92,7 @@ impl Metric {
         ("link_marked_percent", Metric::LinkMarkedPercent),
         ("share_percent", Metric::SharePercent),
         ("jain", Metric::Jain),
+        ("machine_busy_percent", Metric::MachineBusyPercent),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
     ];
@@ -117,6 +120,7 @@ impl Metric {
                 | Metric::LinkMarkedPercent
                 | Metric::SharePercent
                 | Metric::Jain
+                | Metric::MachineBusyPercent
                 | Metric::CpuPercent
                 | Metric::MaxRssMb
         )
@@ -205,6 +209,7 @@ impl Metric {
                 (by > 0.0).then_some(Part { of, by })
             }
             Metric::Jain => plain(jain(&goodputs(&chosen))?),
+            Metric::MachineBusyPercent => plain(first.machine_busy_percent?),
             Metric::CpuPercent => plain(first.cpu_percent?),
             Metric::MaxRssMb => plain(first.max_rss_mb?),
             _ => None,

@@ -132,6 +132,9 @@ pub struct Observed {
     pub counters: BTreeMap<String, u64>,
     /// Time series, if asked for.
     pub series: Vec<Series>,
+    /// Share of the machine's processors that was not idle from the first transfer to the last, 0 to
+    /// 1: near 1, the machine was the bottleneck.
+    pub machine_busy_share: Option<f64>,
     /// The box's process, if asked for and there is one.
     pub usage: Option<Usage>,
     /// What went wrong with the run as a whole, for people: its figures mean nothing then.

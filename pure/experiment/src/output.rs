@@ -46,6 +46,7 @@ fn fields(experiment: &Experiment, row: &Row) -> [Field; COLUMNS.len()] {
         integer(row.link.dropped_packets),
         integer(row.link.marked_packets),
         integer(row.link.max_queue_bytes),
+        row.machine_busy_percent.and_then(float),
         row.cpu_percent.and_then(float),
         row.max_rss_mb.and_then(float),
     ]

@@ -5,7 +5,7 @@ use crate::observed::{FlowObserved, LinkObserved, Observed, Sample, Source};
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 29] = [
+pub const COLUMNS: [&str; 30] = [
     "case",
     "contestant",
     "repetition",
@@ -33,6 +33,7 @@ pub const COLUMNS: [&str; 29] = [
     "link_dropped_packets",
     "link_marked_packets",
     "link_max_queue_bytes",
+    "machine_busy_percent",
     "cpu_percent",
     "max_rss_mb",
 ];
@@ -86,6 +87,8 @@ pub struct Row {
     pub share_percent: f64,
     /// Sum over the bottlenecks toward the clients, of the run as a whole.
     pub link: LinkObserved,
+    /// Share of the machine's processors that was not idle, of the run as a whole.
+    pub machine_busy_percent: Option<f64>,
     /// Processor time of the box by time, of the run as a whole.
     pub cpu_percent: Option<f64>,
     /// Largest resident set of the box, MB.
@@ -161,6 +164,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         }),
         share_percent: 0.0,
         link: sum(&observed.down),
+        machine_busy_percent: observed.machine_busy_share.map(|s| rounded(s * 100.0)),
         cpu_percent: usage.map(|u| rounded(u.cpu_s / u.span_s * 100.0)),
         max_rss_mb: usage.map(|u| rounded(u.max_rss_bytes as f64 / 1e6)),
     }

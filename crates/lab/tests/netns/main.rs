@@ -85,6 +85,8 @@ fn two_flows_share_a_line() {
     );
     assert!(up.offered_packets > 300, "{up:?}");
     assert!(observed.series.is_empty() && observed.usage.is_none());
+    let busy = observed.machine_busy_share.expect("a share");
+    assert!(busy > 0.0 && busy <= 1.0, "{busy}");
 }
 
 #[test]

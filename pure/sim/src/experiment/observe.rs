@@ -1,7 +1,6 @@
 //! What came of a run, in the terms of every back end.
 
 use windlass_cc::Nanos;
-use windlass_engine::FlowInfo;
 use windlass_experiment::Observed;
 use windlass_experiment::observed::{FlowObserved, Series, Source};
 use windlass_experiment::setup::{PathBox, Setup};
@@ -63,6 +62,7 @@ pub(super) fn observe(
         up,
         counters: counters.into_iter().collect(),
         series,
+        machine_busy_share: None,
         usage: None,
         error: error(world),
     }
@@ -92,8 +92,8 @@ fn flow(
         )),
     };
     let info = notes.info.filter(|_| boxed);
-    let resent = info.map(|info| info.repaired * mss(&info));
-    let copied = info.map(|info| info.copies * mss(&info));
+    let resent = info.map(|info| info.repaired_bytes);
+    let copied = info.map(|info| info.copied_bytes);
     // What reaches the client twice because of the box. The network's own duplicates are among
     // it, but never more than the box has sent.
     let twice = ends.client.stats().bytes_duplicate;
@@ -114,10 +114,6 @@ fn flow(
         held_packets_max: boxed.then_some(notes.held_packets_max),
         arrivals: std::mem::take(&mut notes.arrivals),
     }
-}
-
-fn mss(info: &FlowInfo) -> u64 {
-    u64::from(info.mss)
 }
 
 /// What the box, or the simulation, did wrong.

@@ -15,7 +15,7 @@ use super::path_box::{Running, Said};
 use super::plan::{Flow, Plan};
 use super::servers::{Served, Servers};
 use super::sockets::{Places, listeners};
-use super::usage::{dropped_frames, timeouts};
+use super::usage::{Load, dropped_frames, timeouts};
 use super::{hosts, samples};
 use crate::emulator::{Emulator, Ends};
 use crate::leftovers::{check_interrupted, lab_folder, lab_name};
@@ -89,7 +89,9 @@ impl Lab {
         let links = Emulator::start(ends, setup)?;
         let start_ns = links.start_ns();
         let servers = Servers::start(listeners, Arc::clone(&plan), start_ns)?;
+        let load = Load::start()?;
         let fetched = fetch_all(&plan, start_ns, places)?;
+        let machine_busy_share = Some(load.busy_share()?);
         check_interrupted()?;
         let served = servers.finish()?;
         let said = running.ask()?;
@@ -121,6 +123,7 @@ impl Lab {
             up: record.up,
             counters,
             series: outcome.series(&trace),
+            machine_busy_share,
             usage: outcome.said.usage,
             error: None,
         })
