@@ -170,7 +170,14 @@ impl Flow {
             return Some(match self.train.bottleneck() {
                 Some(found) => {
                     let known = found.max(self.path.max_bw);
-                    known + known / 10
+                    // A queue that shows is at the bottleneck: what it delivers is its rate. A
+                    // train names up to a sixth too much, where ACKs were compressed.
+                    let queued = self.path.latest_rtt > self.path.min_rtt + self.path.min_rtt / 8;
+                    if queued {
+                        self.path.max_bw.max(found - found / 6)
+                    } else {
+                        known + known / 10
+                    }
                 }
                 None => rate.max(by_window(800)),
             });
