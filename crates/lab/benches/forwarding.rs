@@ -20,10 +20,10 @@ use anyhow::{Context, Result, bail, ensure};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
+use windlass_experiment::statistics::Spread;
 use windlass_lab::command::{IP, check_host, run, run_line};
 use windlass_lab::leftovers::{catch_signals, check_interrupted, lab_folder};
 use windlass_lab::netns::Namespace;
-use windlass_lab::statistics::Spread;
 
 const RUNS: usize = 5;
 const SECONDS: u64 = 4;

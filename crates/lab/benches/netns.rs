@@ -9,9 +9,9 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
 use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Pair, PathBox, Setup};
+use windlass_experiment::statistics::Spread;
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
-use windlass_lab::statistics::Spread;
 
 const RUNS: usize = 10;
 const MS: u64 = 1_000_000;

@@ -19,7 +19,6 @@ pub mod payload;
 pub mod report;
 pub mod sample;
 pub mod server;
-pub mod statistics;
 pub mod topology;
 pub mod trace;
 pub mod windlass;

@@ -1,7 +1,9 @@
 //! What some numbers amount to.
 
+use serde::Serialize;
+
 /// Middle and extremes of some numbers.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Spread {
     /// Half of the numbers are below it; of an even count, the mean of the two in the middle.
     pub median: f64,
@@ -10,6 +12,7 @@ pub struct Spread {
     /// The largest.
     pub max: f64,
     /// How many.
+    #[serde(skip)]
     pub count: usize,
 }
 

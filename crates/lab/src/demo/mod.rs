@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use serde::Serialize;
+use windlass_experiment::statistics::Spread;
 
 pub use facts::Facts;
 pub use measure::Measured;
@@ -21,7 +22,6 @@ use crate::command::{OF_DEMO, check_host};
 use crate::emulator;
 use crate::leftovers::{catch_signals, check_interrupted, interrupted, remove_stale};
 use crate::report;
-use crate::statistics::Spread;
 use crate::topology::SYSCTLS;
 
 /// Who contests.

@@ -18,7 +18,6 @@ use windlass_sim::Nanos;
 use self::forwarder::{Forwarder, Stop};
 pub use self::ports::Ends;
 use self::ports::Ports;
-use crate::statistics::percentile;
 
 /// Width of a [`Bin`], ns.
 pub const BIN_NS: u64 = 20_000_000;
@@ -201,6 +200,13 @@ fn prepare_thread() -> bool {
     windlass_io::run_first_in_first_out(PRIORITY).is_ok()
 }
 
+/// The value that `share` (0 to 1) of the sorted numbers do not exceed (nearest rank); `None` of
+/// none.
+fn percentile(sorted: &[u32], share: f64) -> Option<u32> {
+    let rank = (share * sorted.len() as f64).ceil() as usize;
+    sorted.get(rank.saturating_sub(1)).copied()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -231,5 +237,15 @@ mod tests {
         assert_eq!(down.rate_bits_per_s, 50_000_000);
         assert_eq!(down.loss, Loss::Independent { ratio: 0.01 });
         assert_eq!((up.loss, setup.seed), (Loss::None, 7));
+    }
+
+    #[test]
+    fn percentiles() {
+        let numbers: Vec<u32> = (1..=100).collect();
+        assert_eq!(percentile(&numbers, 0.5), Some(50));
+        assert_eq!(percentile(&numbers, 0.99), Some(99));
+        assert_eq!(percentile(&numbers, 1.0), Some(100));
+        assert_eq!(percentile(&numbers, 0.0), Some(1));
+        assert_eq!(percentile(&[], 0.5), None);
     }
 }
