@@ -2,7 +2,7 @@
 //! RFC 3465 §2.1 as RFC 5681 §3.1 recommends it; the credit rule of Linux `tcp_cong_avoid_ai`).
 
 /// Bytes acknowledged that have not yet earned a segment.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct AdditiveIncrease {
     credit: u64,
 }

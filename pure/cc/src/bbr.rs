@@ -11,14 +11,17 @@
 //! conservation needs a flight that filled the path: one that the sender's supply kept small says
 //! nothing about what the network can take (in a box, the supply is another host's slow start).
 
+use serde::{Deserialize, Serialize};
+
+use crate::parameter::{Millis, Thousandths, parameters};
 use crate::rounds::Rounds;
 use crate::scale::{mul_div, rate_over};
 use crate::seeded::Seeded;
 use crate::window::{inherited_window, initial_window, mss};
 use crate::windowed_filter::WindowedMax;
 use crate::{
-    AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos, Path,
-    Phase, Signal,
+    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos,
+    Path, Phase, Range, Signal, Signals,
 };
 
 mod aggregation;
@@ -31,16 +34,29 @@ use policer::Policer;
 
 /// Gains are in thousandths.
 const UNIT: u64 = 1000;
-/// 2 / ln 2: the least gain that doubles the rate every round.
-const HIGH_GAIN: u64 = 2885;
-/// Its inverse, to drain in one round what it queued.
-const DRAIN_GAIN: u64 = 347;
-const CWND_GAIN: u64 = 2000;
 const CYCLE_GAINS: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
 /// Smallest window, segments.
 const MIN_CWND_SEGMENTS: u64 = 4;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+parameters! {
+    /// What can be set of BBR v1.
+    BbrParameters {
+        /// Gain of Startup: 2 / ln 2, the least that doubles the rate every round.
+        startup_gain: Thousandths = Thousandths(2885), Range::number(1.25, 4.0, "");
+        /// Gain of Drain: the inverse of Startup's drains in one round what that queued.
+        drain_gain: Thousandths = Thousandths(347), Range::number(0.1, 0.95, "");
+        /// Window in ProbeBW, in bandwidth-delay products.
+        cwnd_gain: Thousandths = Thousandths(2000), Range::number(1.0, 4.0, "");
+        /// How long a minimum of the RTT is believed.
+        min_rtt_filter_ms: Millis = Millis(10_000), Range::whole(1000, 600_000, "ms");
+        /// How long ProbeRTT lasts at the least.
+        probe_rtt_ms: Millis = Millis(200), Range::whole(10, 1000, "ms");
+        /// Looks for a token-bucket policer, and keeps to its rate.
+        policer: bool = true, Range::Flag;
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Mode {
     Startup,
     Drain,
@@ -48,7 +64,7 @@ enum Mode {
     ProbeRtt,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 enum Recovery {
     Open,
     Fast,
@@ -56,8 +72,9 @@ enum Recovery {
 }
 
 /// BBR v1.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
+    parameters: BbrParameters,
     mode: Mode,
     recovery: Recovery,
     cwnd: u64,
@@ -98,11 +115,12 @@ impl Bbr {
     }
 
     fn gains(&self) -> (u64, u64) {
+        let p = &self.parameters;
         match self.mode {
-            Mode::Startup => (HIGH_GAIN, HIGH_GAIN),
-            Mode::Drain => (DRAIN_GAIN, HIGH_GAIN),
-            Mode::ProbeBw if self.policer.rate().is_some() => (UNIT, CWND_GAIN),
-            Mode::ProbeBw => (CYCLE_GAINS[self.cycle], CWND_GAIN),
+            Mode::Startup => (p.startup_gain.get(), p.startup_gain.get()),
+            Mode::Drain => (p.drain_gain.get(), p.startup_gain.get()),
+            Mode::ProbeBw if self.policer.rate().is_some() => (UNIT, p.cwnd_gain.get()),
+            Mode::ProbeBw => (CYCLE_GAINS[self.cycle], p.cwnd_gain.get()),
             Mode::ProbeRtt => (UNIT, UNIT),
         }
     }
@@ -154,7 +172,22 @@ impl Bbr {
 }
 
 impl CongestionControl for Bbr {
-    fn new(path: &Path, seed: u64) -> Self {
+    type Parameters = BbrParameters;
+    const ABOUT: About = About {
+        summary: "BBR v1: paces at the measured bandwidth, blind to loss",
+        source: "Linux 6.12 tcp_bbr.c, draft-cardwell-iccrg-bbr-congestion-control-00",
+        advice: "For paths that lose packets without being full: wireless, long, badly policed. It \
+                 keeps queues near a BDP. It takes more than its share from CUBIC where queues are \
+                 short and less where they are long, and makes one or two per cent of loss in \
+                 queues shorter than a BDP; on such links shared with others use bbr3.",
+        signals: Signals {
+            loss: false,
+            ecn: false,
+            delay: false,
+        },
+    };
+
+    fn new(path: &Path, parameters: &BbrParameters, seed: u64) -> Self {
         let known = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
         let cwnd = if known {
             inherited_window(path).max(MIN_CWND_SEGMENTS * mss(path))
@@ -167,11 +200,13 @@ impl CongestionControl for Bbr {
             path.srtt
         };
         let mut bbr = Bbr {
+            parameters: *parameters,
             mode: Mode::Startup,
             recovery: Recovery::Open,
             cwnd,
             prior_cwnd: 0,
-            pacing_rate: mul_div(rate_over(cwnd, srtt), HIGH_GAIN, UNIT).max(mss(path)),
+            pacing_rate: mul_div(rate_over(cwnd, srtt), parameters.startup_gain.get(), UNIT)
+                .max(mss(path)),
             has_seen_rtt: path.srtt != 0,
             max_bw: WindowedMax::default(),
             rounds: Rounds::default(),

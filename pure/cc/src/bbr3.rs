@@ -5,14 +5,17 @@
 //! Different: losses come per ACK, not per packet, so all that one ACK marks lost counts as one
 //! burst sent with the newest delivered packet's flight; the pacing rate is never nothing.
 
+use serde::{Deserialize, Serialize};
+
+use crate::parameter::{Millis, Thousandths, parameters};
 use crate::rounds::Rounds;
 use crate::scale::{mul_div, rate_over};
 use crate::seeded::Seeded;
 use crate::window::{inherited_window, initial_window, mss};
 use crate::windowed_filter::WindowedMax;
 use crate::{
-    AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos, Path,
-    Phase, RateSample, Signal,
+    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos,
+    Path, Phase, Preset, Range, RateSample, Signal, Signals, Value,
 };
 
 mod limits;
@@ -28,9 +31,6 @@ use state::{AckPhase, FullPipe, MinRtt, State, Undo};
 const UNIT: u64 = 1000;
 /// 4 ln 2.
 const STARTUP_PACING_GAIN: u64 = 2770;
-const DRAIN_PACING_GAIN: u64 = 500;
-const DOWN_PACING_GAIN: u64 = 900;
-const UP_PACING_GAIN: u64 = 1250;
 const DEFAULT_CWND_GAIN: u64 = 2000;
 const UP_CWND_GAIN: u64 = 2250;
 const PROBE_RTT_CWND_GAIN: u64 = 500;
@@ -39,9 +39,42 @@ const MIN_PIPE_SEGMENTS: u64 = 4;
 /// A bound that is not set.
 const UNBOUNDED: u64 = u64::MAX;
 
+parameters! {
+    /// What can be set of BBR v3.
+    Bbr3Parameters {
+        /// Pacing gain of Drain.
+        drain_gain: Thousandths = Thousandths(500), Range::number(0.1, 0.95, "");
+        /// Pacing gain of ProbeBW_DOWN.
+        down_gain: Thousandths = Thousandths(900), Range::number(0.5, 0.99, "");
+        /// Pacing gain of ProbeBW_UP.
+        up_gain: Thousandths = Thousandths(1250), Range::number(1.01, 2.0, "");
+        /// Share of a flight whose loss says that the flight was too large (LossThresh).
+        loss_threshold: Thousandths = Thousandths(20), Range::number(0.001, 0.5, "");
+        /// What a round with loss leaves of the short-term model (Beta).
+        beta: Thousandths = Thousandths(700), Range::number(0.1, 0.95, "");
+        /// Share of the long-term bound left to others while cruising (Headroom).
+        headroom: Thousandths = Thousandths(150), Range::number(0.0, 0.5, "");
+        /// How long a minimum of the RTT is believed (MinRTTFilterLen).
+        min_rtt_filter_ms: Millis = Millis(10_000), Range::whole(1000, 600_000, "ms");
+        /// Time between two ProbeRTT (ProbeRTTInterval).
+        probe_rtt_interval_ms: Millis = Millis(5000), Range::whole(500, 600_000, "ms");
+        /// How long ProbeRTT lasts at the least (ProbeRTTDuration).
+        probe_rtt_ms: Millis = Millis(200), Range::whole(10, 1000, "ms");
+    }
+    Preset {
+        name: "linux",
+        meaning: "the two constants in which Linux' v3 branch differs from the draft",
+        values: &[
+            ("drain_gain", Value::Number(0.347)),
+            ("down_gain", Value::Number(0.91)),
+        ],
+    },
+}
+
 /// BBR v3.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr3 {
+    parameters: Bbr3Parameters,
     state: State,
     started: bool,
     cwnd: u64,
@@ -142,7 +175,21 @@ impl Bbr3 {
 }
 
 impl CongestionControl for Bbr3 {
-    fn new(path: &Path, seed: u64) -> Self {
+    type Parameters = Bbr3Parameters;
+    const ABOUT: About = About {
+        summary: "BBR v3: model of bandwidth and volume, bounded by loss",
+        source: "draft-ietf-ccwg-bbr (editor's copy 4ce5e87, 2026-08-03)",
+        advice: "BBR for links shared with others: it leaves head-room, and gives way once two per \
+                 cent of a flight are lost. Where the path itself loses more than that (bad \
+                 wireless) it falls far behind bbr; raise loss_threshold there, or use bbr.",
+        signals: Signals {
+            loss: false,
+            ecn: false,
+            delay: false,
+        },
+    };
+
+    fn new(path: &Path, parameters: &Bbr3Parameters, seed: u64) -> Self {
         let known = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
         let cwnd = if known {
             inherited_window(path).max(MIN_PIPE_SEGMENTS * mss(path))
@@ -155,6 +202,7 @@ impl CongestionControl for Bbr3 {
             path.srtt
         };
         let mut bbr = Bbr3 {
+            parameters: *parameters,
             state: State::Startup,
             started: false,
             cwnd,
@@ -223,7 +271,7 @@ impl CongestionControl for Bbr3 {
         self.check_probe_rtt(event, path);
         self.advance_latest_signals(sample.as_ref());
         self.bw = self.max_bw().min(self.bw_shortterm);
-        self.set_pacing_rate(self.state.gains().0, path);
+        self.set_pacing_rate(self.state.gains(&self.parameters).0, path);
         self.set_cwnd(event, path);
     }
 

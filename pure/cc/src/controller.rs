@@ -1,12 +1,15 @@
 //! The one thing that a flow holds: an algorithm, and the recovery episode that PRR runs for it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
+use crate::settings::Settings;
 use crate::window::{MAX_CWND_BYTES, mss};
 use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, SendEvent};
 
 /// An algorithm in charge of a flow. Plain data: copy it to look ahead, keep it to look back.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Controller {
     algorithm: Algorithm,
     /// The open recovery episode of a window-based algorithm.
@@ -18,9 +21,10 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Starts `id` on a path known as far as `path` says; `seed` is all its randomness.
-    pub fn new(id: AlgorithmId, path: &Path, seed: u64) -> Self {
-        let algorithm = id.start(path, seed);
+    /// Starts an algorithm, with defaults or as set, on a path known as far as `path` says; `seed`
+    /// is all its randomness.
+    pub fn new(settings: impl Into<Settings>, path: &Path, seed: u64) -> Self {
+        let algorithm = settings.into().start(path, seed);
         let control = algorithm.control();
         Controller {
             algorithm,
@@ -110,18 +114,14 @@ impl Controller {
         }
     }
 
-    /// Puts `id` in charge of the running flow. It starts from what is known of the path: with
+    /// Puts another algorithm, or the same with other parameters, in charge of the running flow. It starts from what is known of the path: with
     /// the larger of flight and BDP for a window, but at most what one round trip of slow start
-    /// would have made of the old window or of the flight. Nothing happens if it is in charge
-    /// already.
+    /// would have made of the old window or of the flight.
     ///
     /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
-    pub fn switch(&mut self, id: AlgorithmId, path: &Path, seed: u64) {
-        if id == self.id() {
-            return;
-        }
+    pub fn switch(&mut self, settings: impl Into<Settings>, path: &Path, seed: u64) {
         let episode = self.prr.take();
-        self.algorithm = id.start(path, seed);
+        self.algorithm = settings.into().start(path, seed);
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }

@@ -7,129 +7,154 @@
 //! FlightSize; an ECN mark leaves at least two segments, like a loss. The look-ahead is the
 //! smoothed RTT as in the RFC; Linux uses the minimum.
 
+use serde::{Deserialize, Serialize};
+
+use crate::parameter::parameters;
 use crate::scale::mul_div;
-use crate::slow_start::{HyStartPlusPlus, SlowStart};
+use crate::slow_start::{SlowStart, SlowStartRule};
 use crate::window::{Window, mss};
-use crate::{AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, SECOND};
+use crate::windowed::{Cause, Law, Windowed};
+use crate::{About, AckEvent, Nanos, Path, Preset, Range, SECOND, Signals, Value};
 
 mod curve;
 
 use curve::Curve;
 
-/// Multiplicative decrease factor, tenths.
-const BETA_TENTHS: u64 = 7;
+parameters! {
+    /// What can be set of CUBIC.
+    CubicParameters {
+        /// Scale of the curve, C (RFC 9438 §5).
+        c: f64 = 0.4, Range::number(0.01, 4.0, "segments/s³");
+        /// Share of the window that a loss leaves (RFC 9438 §4.6).
+        beta: f64 = 0.7, Range::number(0.1, 0.95, "");
+        /// Share of the window that an ECN mark leaves: like a loss, or 0.85 with ABE (RFC 8511).
+        ecn_beta: f64 = 0.7, Range::number(0.1, 0.95, "");
+        /// Give way further after a loss below the old plateau (RFC 9438 §4.7).
+        fast_convergence: bool = true, Range::Flag;
+        /// Never be slower than Reno would be (RFC 9438 §4.3).
+        reno_friendly: bool = true, Range::Flag;
+        /// How the first slow start ends.
+        slow_start: SlowStartRule = SlowStartRule::HyStartPlusPlus, SlowStartRule::RANGE;
+    }
+    Preset {
+        name: "abe",
+        meaning: "Alternative Backoff with ECN (RFC 8511)",
+        values: &[("ecn_beta", Value::Number(0.85))],
+    },
+}
 
-/// CUBIC, with the slow start `S`.
-#[derive(Clone, Debug)]
-pub struct Cubic<S = HyStartPlusPlus> {
-    window: Window,
-    slow_start: S,
+/// CUBIC.
+pub type Cubic = Windowed<CubicLaw>;
+
+/// A window that is a cubic function of the time since the last reduction.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CubicLaw {
     curve: Curve,
-    /// The curve as it was before the last reduction.
-    saved_curve: Curve,
     last_ack: Nanos,
 }
 
-impl<S: SlowStart> Cubic<S> {
-    fn avoid(&mut self, event: &AckEvent, bytes: u64, path: &Path) {
-        let mss = mss(path);
-        let cwnd = self.window.cwnd as f64 / mss as f64;
-        let elapsed = self.curve.elapsed(event.now, cwnd);
-        let estimate = self.curve.estimate(bytes as f64 / mss as f64, cwnd);
-        if self.curve.at(elapsed) < estimate {
-            let friendly = (estimate * mss as f64) as u64;
-            self.window.set(self.window.cwnd.max(friendly));
-            return;
-        }
-        let ahead = elapsed + seconds(path.srtt);
-        let target = self.curve.at(ahead).clamp(cwnd, 1.5 * cwnd);
-        let gap = ((target - cwnd) * mss as f64) as u64;
-        if gap > 0 {
-            // (target - cwnd) / cwnd segments per segment delivered, as the price of one.
-            let price = mul_div(self.window.cwnd, mss, gap);
-            self.window.add_segments(price, bytes, path);
-        }
-    }
-
+impl CubicLaw {
     /// Keeps the curve from running while the window is not what holds the flow back (RFC 9438
     /// §4.2: t leaves out the time in which cwnd did not grow because of the application).
     fn skip_time(&mut self, now: Nanos) {
         self.curve.shift(now.saturating_sub(self.last_ack), now);
-    }
-
-    fn segments(&self, path: &Path) -> f64 {
-        self.window.cwnd as f64 / mss(path) as f64
-    }
-
-    fn reduced(&self) -> u64 {
-        mul_div(self.window.cwnd, BETA_TENTHS, 10)
+        self.last_ack = now;
     }
 }
 
-impl<S: SlowStart> CongestionControl for Cubic<S> {
-    fn new(path: &Path, _seed: u64) -> Self {
-        Cubic {
-            window: Window::new(path),
-            slow_start: S::default(),
+impl Law for CubicLaw {
+    type Parameters = CubicParameters;
+    type Undo = Curve;
+    const ABOUT: About = About {
+        summary: "CUBIC: cubic growth in time, HyStart++",
+        source: "RFC 9438, RFC 9406",
+        advice: "The default of most servers, and fair beside itself and Reno. Fills long fast \
+                 paths that lose little. Not where packets are lost at random: at 100 ms and 1 % \
+                 it stays below a hundredth of 1 Gbit/s; and it fills whatever queue there is.",
+        signals: Signals::LOSS,
+    };
+
+    fn new(_path: &Path, _parameters: &CubicParameters) -> Self {
+        CubicLaw {
             curve: Curve::default(),
-            saved_curve: Curve::default(),
             last_ack: 0,
         }
     }
 
-    fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        match self.window.on_ack(&mut self.slow_start, event, path) {
-            Some(0) => {}
-            Some(bytes) => self.avoid(event, bytes, path),
-            None => self.skip_time(event.now),
+    fn slow_start(parameters: &CubicParameters, _path: &Path) -> SlowStart {
+        parameters.slow_start.start()
+    }
+
+    fn on_ack(&mut self, event: &AckEvent, window: &mut Window, _: &Path, _: &CubicParameters) {
+        if window.in_slow_start() {
+            self.last_ack = event.now;
         }
+    }
+
+    fn avoid(
+        &mut self,
+        bytes: u64,
+        event: &AckEvent,
+        window: &mut Window,
+        path: &Path,
+        parameters: &CubicParameters,
+    ) {
         self.last_ack = event.now;
+        let mss = mss(path);
+        let cwnd = window.segments(path);
+        let elapsed = self.curve.elapsed(event.now, cwnd, parameters);
+        let estimate = self
+            .curve
+            .estimate(bytes as f64 / mss as f64, cwnd, parameters);
+        if parameters.reno_friendly && self.curve.at(elapsed, parameters) < estimate {
+            let friendly = (estimate * mss as f64) as u64;
+            window.set(window.cwnd.max(friendly));
+            return;
+        }
+        let ahead = elapsed + path.srtt as f64 / SECOND as f64;
+        let target = self.curve.at(ahead, parameters).clamp(cwnd, 1.5 * cwnd);
+        let gap = ((target - cwnd) * mss as f64) as u64;
+        if gap > 0 {
+            // (target - cwnd) / cwnd segments per segment delivered, as the price of one.
+            let price = mul_div(window.cwnd, mss, gap);
+            window.add_segments(price, bytes, path);
+        }
     }
 
-    fn on_congestion(&mut self, _event: &CongestionEvent, path: &Path) {
-        self.slow_start.finish();
-        self.saved_curve = self.curve;
-        self.curve.on_congestion(self.segments(path));
-        self.window.reduce(self.reduced(), path);
+    fn held(&mut self, event: &AckEvent, _: &mut Window, _: &Path, _: &CubicParameters) {
+        self.skip_time(event.now);
     }
 
-    fn on_recovery_exit(&mut self, _now: Nanos, _path: &Path) {
-        self.window.recovered();
-    }
-
-    fn on_rto(&mut self, _now: Nanos, path: &Path) {
-        self.slow_start.finish();
-        let (curve, cwnd) = (self.curve, self.segments(path));
-        let charged = self.window.collapse(self.reduced(), path);
-        if charged {
-            self.saved_curve = curve;
-            self.curve.on_timeout(cwnd);
+    fn reduce(&mut self, cause: Cause, window: &Window, path: &Path, p: &CubicParameters) -> u64 {
+        let cwnd = window.segments(path);
+        match cause {
+            Cause::Loss | Cause::Ecn => self.curve.on_congestion(cwnd, p),
+            Cause::Timeout => self.curve.on_timeout(cwnd),
+            Cause::RepeatedTimeout => self.curve.on_timeout(self.curve.prior()),
+        }
+        let beta = if cause == Cause::Ecn {
+            p.ecn_beta
         } else {
-            self.curve.on_timeout(curve.prior());
-        }
+            p.beta
+        };
+        // To the nearest byte: 0.7 × 100000 is 70000.
+        libm::round(window.cwnd as f64 * beta) as u64
     }
 
-    fn on_spurious(&mut self, _now: Nanos, _path: &Path) {
-        if self.window.undo() {
-            self.curve = self.saved_curve;
-        }
-    }
-
-    fn on_idle_restart(&mut self, now: Nanos, idle: Nanos, path: &Path) {
+    fn on_idle(&mut self, now: Nanos, _idle: Nanos, shrunk: bool) {
         self.skip_time(now);
-        self.last_ack = now;
-        if self.window.idle(idle, path) {
+        if shrunk {
             self.curve.end();
         }
     }
 
-    fn control(&self) -> Control {
-        self.window.control(self.slow_start.is_conservative())
+    fn save(&self) -> Curve {
+        self.curve
     }
-}
 
-fn seconds(span: Nanos) -> f64 {
-    span as f64 / SECOND as f64
+    fn restore(&mut self, curve: Curve) {
+        self.curve = curve;
+    }
 }
 
 #[cfg(test)]

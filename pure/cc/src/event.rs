@@ -1,5 +1,7 @@
 //! What an algorithm is told, and what it answers.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ByteRate, Nanos};
 
 /// A delivery-rate sample, as draft-ietf-ccwg-bbr (§"Delivery Rate Samples") takes it.
@@ -89,7 +91,7 @@ pub struct CongestionEvent {
 }
 
 /// The phase of an algorithm's life, for people and for the box's own start-up measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Phase {
     /// Exponential growth of a window.
     SlowStart,
@@ -116,7 +118,7 @@ pub enum Phase {
 }
 
 /// What an algorithm wants now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
     /// Bytes that may be in flight.
     pub cwnd: u64,

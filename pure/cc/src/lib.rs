@@ -5,16 +5,18 @@
 //! plain data that can be copied, shown and compared. What is known of the path lives outside, in
 //! [`Path`], so that a live flow can move from one algorithm to another.
 //!
-//! To add one: a file with a type that implements [`CongestionControl`], its `mod` line here, and
-//! its line in `registry.rs`.
+//! To add one: a file with a [`Law`] for the window (then it is `Windowed<ThatLaw>`), or with a type
+//! that implements [`CongestionControl`] itself; its `mod` line here; its line in `registry.rs`.
 #![forbid(unsafe_code)]
 
+mod about;
 mod additive_increase;
 mod bbr;
 mod bbr3;
 mod controller;
 mod cubic;
 mod event;
+mod parameter;
 mod path;
 mod prr;
 mod registry;
@@ -22,23 +24,31 @@ mod reno;
 mod rounds;
 mod scale;
 mod seeded;
+mod settings;
 mod slow_start;
 mod window;
+mod windowed;
 mod windowed_filter;
 
+pub use about::{About, Signals};
 pub use additive_increase::AdditiveIncrease;
 pub use bbr::Bbr;
 pub use bbr3::Bbr3;
 pub use controller::Controller;
 pub use cubic::Cubic;
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
+pub use parameter::{
+    NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,
+};
 pub use path::Path;
 pub use prr::Prr;
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
 pub use reno::Reno;
 pub use scale::{bytes_over, mul_div, rate_over};
-pub use slow_start::{Growth, HyStartPlusPlus, SlowStart, StandardSlowStart};
-pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES};
+pub use settings::{Settings, WrongSetting};
+pub use slow_start::{Growth, HyStart, HyStartPlusPlus, SlowStart, SlowStartRule};
+pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES, Window};
+pub use windowed::{Cause, Law, Windowed};
 pub use windowed_filter::{WindowedFilter, WindowedMax, WindowedMin};
 
 /// A point in time, or a span of it, in nanoseconds. The origin is the caller's.
@@ -56,11 +66,17 @@ pub const MILLISECOND: Nanos = 1_000_000;
 ///
 /// The caller keeps `path` up to date before each call. Calls that concern one ACK come in the
 /// order `on_congestion` (if this ACK opened a recovery episode), `on_ack`, `on_recovery_exit` (if
-/// it closed one).
+/// it closed one). An ACK that closes one episode and opens the next is told as `on_recovery_exit`,
+/// `on_congestion`, `on_ack`, all with the same `now`.
 pub trait CongestionControl: Clone + core::fmt::Debug {
+    /// What an operator can set.
+    type Parameters: Parameters;
+    /// What it says of itself.
+    const ABOUT: About;
+
     /// A new instance for a flow whose path is known as far as `path` says. `seed` is the only
     /// source of randomness. With nothing measured (`path.max_bw == 0`) it starts in slow start.
-    fn new(path: &Path, seed: u64) -> Self;
+    fn new(path: &Path, parameters: &Self::Parameters, seed: u64) -> Self;
 
     /// Data left for the network.
     fn on_sent(&mut self, _event: &SendEvent, _path: &Path) {}

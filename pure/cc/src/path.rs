@@ -1,9 +1,11 @@
 //! What is known of a path, whichever algorithm is in charge.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{ByteRate, Nanos};
 
 /// Measurements of the path of one flow, kept by the engine and read by the algorithms.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
     /// Sender maximum segment size: payload bytes of a full segment.
     pub mss: u32,

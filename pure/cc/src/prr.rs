@@ -5,8 +5,10 @@
 //! as much as is delivered, and one segment more for each ACK that shows progress without new
 //! loss.
 
+use serde::{Deserialize, Serialize};
+
 /// One recovery episode.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prr {
     ssthresh: u64,
     /// Bytes in flight when recovery began, lost ones included (`RecoverFS`).

@@ -3,22 +3,35 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::{AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, SendEvent};
+use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::ser::{Serialize, SerializeTuple, Serializer};
+
+use crate::settings::Settings;
+use crate::{
+    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Parameter, Parameters,
+    Path, Preset, SendEvent, Value,
+};
 
 macro_rules! registry {
-    ($($variant:ident($algorithm:ty) = $name:literal, $summary:literal;)+) => {
+    ($($variant:ident($algorithm:ty) = $name:literal;)+) => {
         /// Any of the algorithms, as plain data.
         #[derive(Clone, Debug)]
         // A flow holds one of them in place, whichever it is: a pointer would cost an allocation.
         #[allow(clippy::large_enum_variant)]
         pub enum Algorithm {
-            $(#[doc = $summary] $variant($algorithm),)+
+            $(#[doc = $name] $variant($algorithm),)+
         }
 
         /// The name of an algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum AlgorithmId {
-            $(#[doc = $summary] $variant,)+
+            $(#[doc = $name] $variant,)+
+        }
+
+        /// The parameters of any of the algorithms.
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) enum AnyParameters {
+            $($variant(<$algorithm as CongestionControl>::Parameters),)+
         }
 
         impl AlgorithmId {
@@ -30,18 +43,87 @@ macro_rules! registry {
                 match self { $(AlgorithmId::$variant => $name),+ }
             }
 
-            /// What it is and where it comes from, in one line.
-            pub const fn summary(self) -> &'static str {
-                match self { $(AlgorithmId::$variant => $summary),+ }
+            /// What it says of itself.
+            pub const fn about(self) -> &'static About {
+                match self {
+                    $(AlgorithmId::$variant => &<$algorithm as CongestionControl>::ABOUT),+
+                }
             }
 
-            /// A new instance for a flow whose path is known as far as `path` says.
-            pub fn start(self, path: &Path, seed: u64) -> Algorithm {
+            /// What can be set.
+            pub const fn parameters(self) -> &'static [Parameter] {
+                match self { $(AlgorithmId::$variant => {
+                    <<$algorithm as CongestionControl>::Parameters as Parameters>::LIST
+                })+ }
+            }
+
+            /// Named sets of values.
+            pub const fn presets(self) -> &'static [Preset] {
+                match self { $(AlgorithmId::$variant => {
+                    <<$algorithm as CongestionControl>::Parameters as Parameters>::PRESETS
+                })+ }
+            }
+
+            /// Bytes of state that a flow needs for it.
+            pub const fn state_bytes(self) -> usize {
+                match self { $(AlgorithmId::$variant => size_of::<$algorithm>()),+ }
+            }
+        }
+
+        impl AnyParameters {
+            pub(crate) fn default_of(id: AlgorithmId) -> Self {
+                match id { $(AlgorithmId::$variant => AnyParameters::$variant(Default::default())),+ }
+            }
+
+            pub(crate) const fn id(&self) -> AlgorithmId {
+                match self { $(AnyParameters::$variant(_) => AlgorithmId::$variant),+ }
+            }
+
+            pub(crate) fn get(&self, name: &str) -> Option<Value> {
+                match self { $(AnyParameters::$variant(p) => p.get(name)),+ }
+            }
+
+            pub(crate) fn put(&mut self, name: &str, value: Value) -> Option<()> {
+                match self { $(AnyParameters::$variant(p) => p.put(name, value)),+ }
+            }
+
+            pub(crate) fn start(&self, path: &Path, seed: u64) -> Algorithm {
                 match self {
-                    $(AlgorithmId::$variant => {
-                        Algorithm::$variant(CongestionControl::new(path, seed))
+                    $(AnyParameters::$variant(p) => {
+                        Algorithm::$variant(CongestionControl::new(path, p, seed))
                     })+
                 }
+            }
+        }
+
+        /// As the pair of its name and its state, so that the order of the registry may change.
+        impl Serialize for Algorithm {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                let mut pair = serializer.serialize_tuple(2)?;
+                pair.serialize_element(self.id().name())?;
+                match self { $(Algorithm::$variant(a) => pair.serialize_element(a)?),+ }
+                pair.end()
+            }
+        }
+
+        struct Pair;
+
+        impl<'de> Visitor<'de> for Pair {
+            type Value = Algorithm;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an algorithm and its state")
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Algorithm, A::Error> {
+                let short = |n| de::Error::invalid_length(n, &Pair);
+                let name: String = pair.next_element()?.ok_or_else(|| short(0))?;
+                let id: AlgorithmId = name.parse().map_err(de::Error::custom)?;
+                Ok(match id {
+                    $(AlgorithmId::$variant => {
+                        Algorithm::$variant(pair.next_element()?.ok_or_else(|| short(1))?)
+                    })+
+                })
             }
         }
 
@@ -96,10 +178,29 @@ macro_rules! registry {
 }
 
 registry! {
-    Reno(crate::reno::Reno) = "reno", "NewReno: halves on loss, one segment per round trip (RFC 5681, 6582)";
-    Cubic(crate::cubic::Cubic) = "cubic", "CUBIC: cubic growth in time, HyStart++ (RFC 9438, 9406)";
-    Bbr(crate::bbr::Bbr) = "bbr", "BBR v1: paces at the measured bandwidth, blind to loss (Linux tcp_bbr)";
-    Bbr3(crate::bbr3::Bbr3) = "bbr3", "BBR v3: model of bandwidth and volume, bounded by loss (draft-ietf-ccwg-bbr)";
+    Reno(crate::reno::Reno) = "reno";
+    Cubic(crate::cubic::Cubic) = "cubic";
+    Bbr(crate::bbr::Bbr) = "bbr";
+    Bbr3(crate::bbr3::Bbr3) = "bbr3";
+}
+
+impl<'de> Deserialize<'de> for Algorithm {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_tuple(2, Pair)
+    }
+}
+
+impl AlgorithmId {
+    /// What it is and where it comes from, in one line.
+    pub const fn summary(self) -> &'static str {
+        self.about().summary
+    }
+
+    /// A new instance, with default parameters, for a flow whose path is known as far as `path`
+    /// says.
+    pub fn start(self, path: &Path, seed: u64) -> Algorithm {
+        Settings::from(self).start(path, seed)
+    }
 }
 
 impl fmt::Display for AlgorithmId {
@@ -150,16 +251,19 @@ mod tests {
         for id in AlgorithmId::ALL {
             assert_eq!(id.to_string().parse(), Ok(*id));
             assert_eq!(id.start(&Path::new(1448), 1).id(), *id);
-            assert!(!id.summary().contains('\n'));
+            let about = id.about();
+            assert!(
+                !about.summary.contains('\n') && about.summary.len() < 100,
+                "{id}"
+            );
+            assert!(!about.source.is_empty() && about.advice.len() > 100, "{id}");
         }
     }
 
     #[test]
     fn an_unknown_name_is_named_with_the_known_ones() {
         let error = "cubik".parse::<AlgorithmId>().unwrap_err();
-        assert_eq!(
-            error.to_string(),
-            "unknown algorithm \"cubik\"; known: reno cubic bbr bbr3"
-        );
+        let known = "unknown algorithm \"cubik\"; known: reno cubic bbr bbr3";
+        assert!(error.to_string().starts_with(known), "{error}");
     }
 }

@@ -5,56 +5,77 @@
 //! hands what lies beyond the threshold on to congestion avoidance, as Linux `tcp_reno` does.
 //! Recovery itself is PRR's work.
 
-use crate::slow_start::{SlowStart, StandardSlowStart};
-use crate::window::Window;
-use crate::{AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path};
+use serde::{Deserialize, Serialize};
 
-/// NewReno, with the slow start `S`.
-#[derive(Clone, Debug)]
-pub struct Reno<S = StandardSlowStart> {
-    window: Window,
-    slow_start: S,
+use crate::parameter::parameters;
+use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::Window;
+use crate::windowed::{Cause, Law, Windowed};
+use crate::{About, AckEvent, Path, Preset, Range, Signals, Value};
+
+parameters! {
+    /// What can be set of NewReno.
+    RenoParameters {
+        /// Share of the window that an ECN mark leaves: 0.5 like a loss (RFC 3168), 0.8 with ABE (RFC 8511).
+        ecn_beta: f64 = 0.5, Range::number(0.1, 0.95, "");
+        /// How the first slow start ends.
+        slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
+    }
+    Preset {
+        name: "abe",
+        meaning: "Alternative Backoff with ECN (RFC 8511)",
+        values: &[("ecn_beta", Value::Number(0.8))],
+    },
 }
 
-impl<S: SlowStart> CongestionControl for Reno<S> {
-    fn new(path: &Path, _seed: u64) -> Self {
-        Reno {
-            window: Window::new(path),
-            slow_start: S::default(),
+/// NewReno.
+pub type Reno = Windowed<RenoLaw>;
+
+/// One segment per round trip; half on loss.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RenoLaw;
+
+impl Law for RenoLaw {
+    type Parameters = RenoParameters;
+    type Undo = ();
+    const ABOUT: About = About {
+        summary: "NewReno: halves on loss, one segment per round trip",
+        source: "RFC 5681, RFC 6582",
+        advice: "The yardstick of fairness, and the safest beside old stacks. Good on short paths \
+                 with little loss. Not for long fast paths: at 100 ms and 1 Gbit/s it needs a \
+                 loss rate below 1e-8 and most of an hour to come back from one.",
+        signals: Signals::LOSS,
+    };
+
+    fn new(_path: &Path, _parameters: &RenoParameters) -> Self {
+        RenoLaw
+    }
+
+    fn slow_start(parameters: &RenoParameters, _path: &Path) -> SlowStart {
+        parameters.slow_start.start()
+    }
+
+    fn avoid(
+        &mut self,
+        bytes: u64,
+        _event: &AckEvent,
+        window: &mut Window,
+        path: &Path,
+        _parameters: &RenoParameters,
+    ) {
+        window.add_segments(window.cwnd, bytes, path);
+    }
+
+    fn reduce(&mut self, cause: Cause, window: &Window, _: &Path, p: &RenoParameters) -> u64 {
+        match cause {
+            Cause::Ecn => (window.cwnd as f64 * p.ecn_beta) as u64,
+            Cause::Loss | Cause::Timeout | Cause::RepeatedTimeout => window.cwnd / 2,
         }
     }
 
-    fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        if let Some(bytes) = self.window.on_ack(&mut self.slow_start, event, path) {
-            self.window.add_segments(self.window.cwnd, bytes, path);
-        }
-    }
+    fn save(&self) {}
 
-    fn on_congestion(&mut self, _event: &CongestionEvent, path: &Path) {
-        self.slow_start.finish();
-        self.window.reduce(self.window.cwnd / 2, path);
-    }
-
-    fn on_recovery_exit(&mut self, _now: Nanos, _path: &Path) {
-        self.window.recovered();
-    }
-
-    fn on_rto(&mut self, _now: Nanos, path: &Path) {
-        self.slow_start.finish();
-        self.window.collapse(self.window.cwnd / 2, path);
-    }
-
-    fn on_spurious(&mut self, _now: Nanos, _path: &Path) {
-        self.window.undo();
-    }
-
-    fn on_idle_restart(&mut self, _now: Nanos, idle: Nanos, path: &Path) {
-        self.window.idle(idle, path);
-    }
-
-    fn control(&self) -> Control {
-        self.window.control(self.slow_start.is_conservative())
-    }
+    fn restore(&mut self, (): ()) {}
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{MILLISECOND, Signal};
+use crate::{CongestionControl, CongestionEvent, MILLISECOND, Signal};
 
 const MSS: u64 = 1000;
 
@@ -27,7 +27,7 @@ fn loss() -> CongestionEvent {
 
 fn started() -> (Reno, Path) {
     let path = Path::new(MSS as u32);
-    (Reno::new(&path, 0), path)
+    (Reno::new(&path, &RenoParameters::default(), 0), path)
 }
 
 fn cwnd(reno: &Reno) -> u64 {

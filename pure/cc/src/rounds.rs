@@ -1,7 +1,9 @@
 //! Packet-timed round trips (draft-ietf-ccwg-bbr §"BBR.round_count", Linux `tcp_bbr.c`).
 
+use serde::{Deserialize, Serialize};
+
 /// Counts a round whenever a packet is delivered that was sent after the last round ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Rounds {
     /// `path.delivered` at the end of the last round.
     next_delivered: u64,

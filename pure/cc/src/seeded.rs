@@ -1,7 +1,9 @@
 //! The only source of randomness: SplitMix64 (Steele, Lea, Flood 2014) from the flow's seed.
 
+use serde::{Deserialize, Serialize};
+
 /// A small generator whose whole state is one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Seeded(u64);
 
 impl Seeded {

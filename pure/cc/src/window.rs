@@ -5,9 +5,13 @@
 //! it; RFC 5681 eq. (4) has FlightSize): with growth tied to `cwnd_limited` the two are the same
 //! for a busy flow, and a flow short of data keeps what it has earned.
 
+use core::num::NonZeroU64;
+
+use serde::{Deserialize, Serialize};
+
 use crate::additive_increase::AdditiveIncrease;
 use crate::slow_start::{Growth, SlowStart};
-use crate::{AckEvent, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
+use crate::{AckEvent, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
 
 /// Initial window, segments (RFC 6928; Linux `TCP_INIT_CWND`).
 pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
@@ -17,6 +21,8 @@ pub const MAX_CWND_BYTES: u64 = 1 << 40;
 const MIN_SSTHRESH_SEGMENTS: u64 = 2;
 /// Least and first retransmission timeout, for the measure of idle time (Linux `TCP_RTO_MIN`).
 const MIN_RTO: Nanos = 200 * MILLISECOND;
+/// A count of delivered bytes that is never reached.
+const NEVER: u64 = u64::MAX;
 
 /// Segment size in bytes, never zero.
 pub(crate) fn mss(path: &Path) -> u64 {
@@ -41,22 +47,25 @@ pub(crate) fn inherited_window(path: &Path) -> u64 {
         .clamp(MIN_SSTHRESH_SEGMENTS * mss(path), one_round)
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Saved {
-    cwnd: u64,
+    cwnd: NonZeroU64,
     ssthresh: u64,
 }
 
 /// A congestion window with its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Window {
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Window {
+    /// Bytes that may be in flight.
     pub(crate) cwnd: u64,
+    /// Slow-start threshold, bytes.
     pub(crate) ssthresh: u64,
+    pub(crate) slow_start: SlowStart,
     increase: AdditiveIncrease,
     /// What the last reduction took away.
     saved: Option<Saved>,
-    /// `path.delivered` at the last timeout, to know a repeated one.
-    timeout_at: Option<u64>,
+    /// `path.delivered` at the last timeout, to know a repeated one; [`NEVER`] before.
+    timeout_at: u64,
     /// Recovering by slow start after a timeout: the window grows although recovery is open.
     after_timeout: bool,
     /// A reduction has happened whose recovery is still open.
@@ -64,7 +73,7 @@ pub(crate) struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(path: &Path) -> Self {
+    pub(crate) fn new(path: &Path, slow_start: SlowStart) -> Self {
         let (cwnd, ssthresh) = if path.max_bw == 0 {
             (initial_window(path), u64::MAX)
         } else {
@@ -74,9 +83,10 @@ impl Window {
         Window {
             cwnd,
             ssthresh,
+            slow_start,
             increase: AdditiveIncrease::default(),
             saved: None,
-            timeout_at: None,
+            timeout_at: NEVER,
             after_timeout: false,
             reduced: false,
         }
@@ -89,29 +99,35 @@ impl Window {
     /// Takes an ACK through slow start. The answer is what is left of its bytes for congestion
     /// avoidance, `None` if the window may not grow by this ACK: it was not the limit, or a
     /// recovery other than that after a timeout is open.
-    pub(crate) fn on_ack<S: SlowStart>(
-        &mut self,
-        slow_start: &mut S,
-        event: &AckEvent,
-        path: &Path,
-    ) -> Option<u64> {
+    pub(crate) fn on_ack(&mut self, event: &AckEvent, path: &Path) -> Option<u64> {
         let may_grow = event.cwnd_limited && (!event.in_recovery || self.after_timeout);
         let mut left = event.delivered;
         if self.in_slow_start() {
-            match slow_start.on_ack(event, path) {
+            match self.slow_start.on_ack(event, path, self.cwnd) {
                 Growth::Exit => self.ssthresh = self.cwnd,
-                Growth::Divided(by) if may_grow => left = self.slow_start(left / by),
-                Growth::Divided(_) => {}
+                Growth::By(bytes) if may_grow => left = self.grow(bytes).min(left),
+                Growth::By(_) => {}
             }
         }
         may_grow.then_some(left)
     }
 
     /// Slow start by `bytes`, up to the threshold; what is left goes to congestion avoidance.
-    fn slow_start(&mut self, bytes: u64) -> u64 {
+    fn grow(&mut self, bytes: u64) -> u64 {
         let taken = bytes.min(self.ssthresh - self.cwnd);
         self.set(self.cwnd.saturating_add(taken));
         bytes - taken
+    }
+
+    /// Leaves slow start at the present window.
+    pub(crate) fn leave_slow_start(&mut self) {
+        self.ssthresh = self.ssthresh.min(self.cwnd);
+        self.slow_start.finish();
+    }
+
+    /// The window in segments.
+    pub(crate) fn segments(&self, path: &Path) -> f64 {
+        self.cwnd as f64 / mss(path) as f64
     }
 
     /// One segment for every `price` of the `bytes` delivered.
@@ -128,6 +144,7 @@ impl Window {
     /// Multiplicative decrease to `target`.
     pub(crate) fn reduce(&mut self, target: u64, path: &Path) {
         self.save();
+        self.slow_start.finish();
         self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
         self.cwnd = self.cwnd.min(self.ssthresh);
         self.increase.clear();
@@ -135,21 +152,24 @@ impl Window {
         self.reduced = true;
     }
 
-    /// Timeout: one segment. The threshold falls to `target` unless this window has already been
-    /// charged: the same data timed out before (RFC 5681 §3.1), or recovery was open (Linux).
-    /// True if it fell.
-    pub(crate) fn collapse(&mut self, target: u64, path: &Path) -> bool {
-        let charged = self.reduced || self.timeout_at == Some(path.delivered);
-        if !charged {
+    /// A timeout now would find the window charged already: the same data timed out before (RFC
+    /// 5681 §3.1), or recovery is open (Linux).
+    pub(crate) fn is_charged(&self, path: &Path) -> bool {
+        self.reduced || self.timeout_at == path.delivered
+    }
+
+    /// Timeout: one segment. The threshold falls to `target` unless the window is charged.
+    pub(crate) fn collapse(&mut self, target: u64, path: &Path) {
+        if !self.is_charged(path) {
             self.save();
             self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
         }
-        self.timeout_at = Some(path.delivered);
+        self.slow_start.finish();
+        self.timeout_at = path.delivered;
         self.after_timeout = true;
         self.reduced = false;
         self.cwnd = mss(path);
         self.increase.clear();
-        !charged
     }
 
     /// The recovery episode is over.
@@ -161,12 +181,13 @@ impl Window {
     /// Gives back what the last reduction took; true if there was any.
     pub(crate) fn undo(&mut self) -> bool {
         self.recovered();
-        self.timeout_at = None;
+        self.timeout_at = NEVER;
         let Some(saved) = self.saved.take() else {
             return false;
         };
-        let lower = self.cwnd < saved.cwnd;
-        self.cwnd = self.cwnd.max(saved.cwnd);
+        let before = saved.cwnd.get();
+        let lower = self.cwnd < before;
+        self.cwnd = self.cwnd.max(before);
         self.ssthresh = self.ssthresh.max(saved.ssthresh);
         lower
     }
@@ -192,9 +213,9 @@ impl Window {
         self.cwnd < before
     }
 
-    /// The window as an answer; it asks for no pacing.
-    pub(crate) fn control(&self, conservative: bool) -> Control {
-        let phase = match (self.in_slow_start(), conservative) {
+    /// The window as an answer.
+    pub(crate) fn control(&self, pacing_rate: Option<ByteRate>) -> Control {
+        let phase = match (self.in_slow_start(), self.slow_start.is_conservative()) {
             (true, false) => Phase::SlowStart,
             (true, true) => Phase::ConservativeSlowStart,
             (false, _) => Phase::Avoidance,
@@ -202,14 +223,14 @@ impl Window {
         Control {
             cwnd: self.cwnd,
             ssthresh: self.ssthresh,
-            pacing_rate: None,
+            pacing_rate,
             phase,
         }
     }
 
     fn save(&mut self) {
-        self.saved = Some(Saved {
-            cwnd: self.cwnd,
+        self.saved = NonZeroU64::new(self.cwnd).map(|cwnd| Saved {
+            cwnd,
             ssthresh: self.ssthresh,
         });
     }

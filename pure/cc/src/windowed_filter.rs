@@ -4,15 +4,17 @@
 //! It keeps the best sample of the window, the best that came after that one, and the best after
 //! both, so that when the best one grows too old a good successor is at hand.
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Sample {
     time: u64,
     value: u64,
 }
 
+use serde::{Deserialize, Serialize};
+
 /// The extreme of a stream of values over a sliding window. The unit of time is the caller's:
 /// rounds, cycles or nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WindowedFilter<const MAX: bool> {
     best: [Sample; 3],
 }

@@ -141,6 +141,12 @@ fn play(id: AlgorithmId, steps: &[Step], switching: bool) -> Vec<(Control, Contr
     trace
 }
 
+/// Those that slow down at every loss.
+fn loss_based() -> impl Iterator<Item = AlgorithmId> {
+    let all = AlgorithmId::ALL.iter().copied();
+    all.filter(|id| id.about().signals.loss)
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -155,7 +161,7 @@ proptest! {
 
     #[test]
     fn loss_based_windows_fall_on_loss(steps in prop::collection::vec(step(), 1..120)) {
-        for id in [AlgorithmId::Reno, AlgorithmId::Cubic] {
+        for id in loss_based() {
             for (before, after, step) in play(id, &steps, false) {
                 if matches!(step, Step::Congestion { .. } | Step::Rto) {
                     prop_assert!(after.cwnd <= before.cwnd);
@@ -167,7 +173,7 @@ proptest! {
 
     #[test]
     fn no_growth_while_the_window_is_not_the_limit(steps in prop::collection::vec(ack(), 1..60)) {
-        for id in [AlgorithmId::Reno, AlgorithmId::Cubic] {
+        for id in loss_based() {
             for (before, after, step) in play(id, &steps, false) {
                 let Step::Ack(event) = step else { continue };
                 if !event.cwnd_limited || event.in_recovery {

@@ -1,6 +1,8 @@
 //! How much more than the bandwidth explains arrives in a burst of ACKs: the window needs that
 //! much on top to keep sending through the silence after it (Linux `bbr_update_ack_aggregation`).
 
+use serde::{Deserialize, Serialize};
+
 use crate::scale::bytes_over;
 use crate::{ByteRate, MILLISECOND, Nanos};
 
@@ -11,7 +13,7 @@ const EPOCH_LIMIT_BYTES: u64 = 1 << 30;
 /// No more than the bandwidth delivers in this time.
 const MAX_SPAN: Nanos = 100 * MILLISECOND;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Aggregation {
     slots: [u64; 2],
     slot: usize,

@@ -1,6 +1,6 @@
 //! Pacing rate and window from the model.
 
-use super::{Bbr, HIGH_GAIN, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT};
+use super::{Bbr, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT};
 use crate::scale::{bytes_over, mul_div, rate_over};
 use crate::window::{MAX_CWND_BYTES, initial_window, mss};
 use crate::{AckEvent, ByteRate, MILLISECOND, Nanos, Path};
@@ -19,7 +19,8 @@ impl Bbr {
     pub(super) fn set_pacing_rate(&mut self, gain: u64, path: &Path) {
         if !self.has_seen_rtt && path.srtt > 0 {
             self.has_seen_rtt = true;
-            self.pacing_rate = mul_div(rate_over(self.cwnd, path.srtt), HIGH_GAIN, UNIT);
+            let gain = self.parameters.startup_gain.get();
+            self.pacing_rate = mul_div(rate_over(self.cwnd, path.srtt), gain, UNIT);
         }
         let rate = mul_div(self.bw(), gain * (100 - PACING_MARGIN_PERCENT), UNIT * 100);
         if self.full_bw_reached || rate > self.pacing_rate {

@@ -4,12 +4,10 @@ use super::policer::Verdict;
 use super::{Bbr, CYCLE_GAINS, MIN_CWND_SEGMENTS, Mode, UNIT};
 use crate::scale::mul_div;
 use crate::window::mss;
-use crate::{AckEvent, MILLISECOND, Nanos, Path, SECOND};
+use crate::{AckEvent, Nanos, Path};
 
 /// Rounds over which the bandwidth is the maximum.
 const BW_FILTER_ROUNDS: u64 = 10;
-const MIN_RTT_FILTER: Nanos = 10 * SECOND;
-const PROBE_RTT_DURATION: Nanos = 200 * MILLISECOND;
 /// Growth that counts as growth, thousandths.
 const FULL_BW_GROWTH: u64 = 1250;
 const FULL_BW_ROUNDS: u32 = 3;
@@ -42,6 +40,9 @@ impl Bbr {
         app_limited: bool,
         path: &Path,
     ) {
+        if !self.parameters.policer {
+            return;
+        }
         let probing = self.mode == Mode::ProbeBw;
         let verdict =
             self.policer
@@ -108,7 +109,7 @@ impl Bbr {
     pub(super) fn update_min_rtt(&mut self, event: &AckEvent, path: &Path) {
         let now = event.now;
         let stamp = self.min_rtt_stamp.unwrap_or(now);
-        let expired = now > stamp.saturating_add(MIN_RTT_FILTER);
+        let expired = now > stamp.saturating_add(self.parameters.min_rtt_filter_ms.nanos());
         if let Some(rtt) = event.rtt
             && (rtt < self.min_rtt || expired)
         {
@@ -140,7 +141,11 @@ impl Bbr {
                 self.check_probe_rtt_done(event.now, path);
             }
         } else if event.inflight <= MIN_CWND_SEGMENTS * mss(path) {
-            self.probe_rtt_done = Some(event.now.saturating_add(PROBE_RTT_DURATION));
+            self.probe_rtt_done = Some(
+                event
+                    .now
+                    .saturating_add(self.parameters.probe_rtt_ms.nanos()),
+            );
             self.probe_rtt_round_done = false;
             self.rounds.restart(path.delivered);
         }

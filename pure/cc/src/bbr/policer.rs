@@ -1,6 +1,8 @@
 //! Estimator of token-bucket policers (Linux `bbr_lt_bw_*`): two intervals in a row, each bounded
 //! by losses of a fifth or more, that delivered at the same rate, mean that something enforces it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::scale::rate_over;
 use crate::{ByteRate, MILLISECOND, Nanos, Path};
 
@@ -15,7 +17,7 @@ const RATE_SLACK: ByteRate = 4000 / 8;
 /// Rounds for which the enforced rate is used before probing again.
 const USE_ROUNDS: u32 = 48;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Policer {
     sampling: bool,
     in_use: bool,

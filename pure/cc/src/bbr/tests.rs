@@ -33,7 +33,7 @@ fn round(bbr: &mut Bbr, path: &mut Path, now: Nanos, rate: ByteRate, app_limited
 
 fn started() -> (Bbr, Path) {
     let path = Path::new(MSS as u32);
-    (Bbr::new(&path, 1), path)
+    (Bbr::new(&path, &BbrParameters::default(), 1), path)
 }
 
 /// Linux `bbr_init_pacing_rate_from_rtt`: high_gain * cwnd / 1 ms, then / srtt.
@@ -42,7 +42,7 @@ fn initial_pacing_rate() {
     let (mut bbr, mut path) = started();
     assert_eq!(bbr.control().pacing_rate, Some(10_000 * 1000 * 2885 / 1000));
     path.on_rtt(RTT);
-    bbr.set_pacing_rate(HIGH_GAIN, &path);
+    bbr.set_pacing_rate(2885, &path);
     assert_eq!(bbr.control().pacing_rate, Some(200_000 * 2885 / 1000));
 }
 
@@ -80,7 +80,7 @@ fn application_limited_samples_only_raise_the_maximum() {
 fn probe_bw_never_begins_by_draining() {
     let mut seen = [false; 8];
     for seed in 0..200 {
-        let mut bbr = Bbr::new(&Path::new(MSS as u32), seed);
+        let mut bbr = Bbr::new(&Path::new(MSS as u32), &BbrParameters::default(), seed);
         bbr.enter_probe_bw(0);
         seen[bbr.cycle] = true;
     }
@@ -121,7 +121,7 @@ fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
     path.on_rtt(RTT);
     path.max_bw = 2_000_000;
     path.inflight = 80_000;
-    let bbr = Bbr::new(&path, 3);
+    let bbr = Bbr::new(&path, &BbrParameters::default(), 3);
     assert_eq!(bbr.control().phase, Phase::ProbeBw);
     assert_eq!(bbr.cwnd, 100_000);
     let rate = bbr.control().pacing_rate.unwrap();

@@ -58,7 +58,7 @@ impl Bbr3 {
 
     fn max_inflight(&self, path: &Path) -> u64 {
         let bytes = self
-            .bdp(self.bw, self.state.gains().1, path)
+            .bdp(self.bw, self.state.gains(&self.parameters).1, path)
             .saturating_add(self.extra_acked.get());
         self.quantize(bytes, path)
     }

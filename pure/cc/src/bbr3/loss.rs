@@ -4,20 +4,16 @@ use super::{AckPhase, Bbr3, State, UNBOUNDED, UNIT, Undo};
 use crate::scale::mul_div;
 use crate::{AckEvent, Nanos, Path, RateSample};
 
-/// Share of a flight whose loss says that the flight was too large, thousandths.
-const LOSS_THRESHOLD: u64 = 20;
-/// What a round with loss leaves of the short-term model, thousandths.
-const BETA: u64 = 700;
 /// Lost ranges in a round that end Startup.
 const STARTUP_FULL_LOSS_RANGES: u32 = 6;
 
-fn too_high(lost: u64, tx_in_flight: u64) -> bool {
-    lost > mul_div(tx_in_flight, LOSS_THRESHOLD, UNIT)
-}
-
 impl Bbr3 {
-    pub(super) fn is_inflight_too_high(sample: Option<&RateSample>) -> bool {
-        sample.is_some_and(|s| too_high(s.lost, s.tx_in_flight))
+    fn too_high(&self, lost: u64, tx_in_flight: u64) -> bool {
+        lost > mul_div(tx_in_flight, self.parameters.loss_threshold.get(), UNIT)
+    }
+
+    pub(super) fn is_inflight_too_high(&self, sample: Option<&RateSample>) -> bool {
+        sample.is_some_and(|s| self.too_high(s.lost, s.tx_in_flight))
     }
 
     /// First loss of a round: the round ends when data sent after it is delivered.
@@ -50,8 +46,9 @@ impl Bbr3 {
             Some(s) => (s.tx_in_flight, s.lost.max(event.lost), s.app_limited),
             None => (event.inflight_before, event.lost, true),
         };
-        if too_high(lost, tx_in_flight) {
-            let level = inflight_at_loss(tx_in_flight, lost, event.lost);
+        if self.too_high(lost, tx_in_flight) {
+            let threshold = self.parameters.loss_threshold.get();
+            let level = inflight_at_loss(threshold, tx_in_flight, lost, event.lost);
             self.on_inflight_too_high(event.now, level, app_limited, path);
         }
     }
@@ -61,7 +58,8 @@ impl Bbr3 {
         // One reaction per probe.
         self.is_probe_sample = false;
         if !app_limited {
-            let least = mul_div(self.target_inflight(path), BETA, UNIT);
+            let beta = self.parameters.beta.get();
+            let least = mul_div(self.target_inflight(path), beta, UNIT);
             self.inflight_longterm = level.max(least);
         }
         if self.state == State::Up {
@@ -89,7 +87,7 @@ impl Bbr3 {
         if self.state == State::Startup
             && recovering
             && ranges >= STARTUP_FULL_LOSS_RANGES
-            && Self::is_inflight_too_high(sample)
+            && self.is_inflight_too_high(sample)
         {
             self.undo.state = Some(State::Startup);
             self.full.reached = true;
@@ -108,10 +106,11 @@ impl Bbr3 {
         if self.inflight_shortterm == UNBOUNDED {
             self.inflight_shortterm = self.cwnd;
         }
-        self.bw_shortterm = self.bw_latest.max(mul_div(self.bw_shortterm, BETA, UNIT));
+        let beta = self.parameters.beta.get();
+        self.bw_shortterm = self.bw_latest.max(mul_div(self.bw_shortterm, beta, UNIT));
         self.inflight_shortterm =
             self.inflight_latest
-                .max(mul_div(self.inflight_shortterm, BETA, UNIT));
+                .max(mul_div(self.inflight_shortterm, beta, UNIT));
     }
 
     pub(super) fn reset_shortterm(&mut self) {
@@ -151,10 +150,11 @@ impl Bbr3 {
     }
 }
 
-/// At what flight did the losses cross the threshold, within the burst of `size` bytes?
-fn inflight_at_loss(tx_in_flight: u64, lost: u64, size: u64) -> u64 {
+/// At what flight did the losses cross the `threshold` (thousandths), within the burst of `size`
+/// bytes?
+fn inflight_at_loss(threshold: u64, tx_in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = tx_in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size);
-    let allowed = mul_div(before, LOSS_THRESHOLD, UNIT).saturating_sub(lost_before);
-    before.saturating_add(mul_div(allowed, UNIT, UNIT - LOSS_THRESHOLD))
+    let allowed = mul_div(before, threshold, UNIT).saturating_sub(lost_before);
+    before.saturating_add(mul_div(allowed, UNIT, UNIT - threshold))
 }

@@ -5,8 +5,6 @@ use crate::scale::mul_div;
 use crate::window::mss;
 use crate::{AckEvent, Nanos, Path, RateSample, SECOND};
 
-/// Share of the long-term bound left free for others, thousandths.
-const HEADROOM: u64 = 150;
 /// A probe at the latest after this many rounds, so that Reno and CUBIC get their share.
 const RENO_ROUNDS: u64 = 63;
 /// And after 2 to 3 s.
@@ -117,7 +115,8 @@ impl Bbr3 {
         if self.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
         }
-        let headroom = mul_div(self.inflight_longterm, HEADROOM, UNIT).max(mss(path));
+        let headroom =
+            mul_div(self.inflight_longterm, self.parameters.headroom.get(), UNIT).max(mss(path));
         self.inflight_longterm
             .saturating_sub(headroom)
             .max(MIN_PIPE_SEGMENTS * mss(path))
@@ -170,7 +169,7 @@ impl Bbr3 {
                 }
             }
         }
-        if self.inflight_longterm != UNBOUNDED && !Self::is_inflight_too_high(sample) {
+        if self.inflight_longterm != UNBOUNDED && !self.is_inflight_too_high(sample) {
             if let Some(sample) = sample {
                 self.inflight_longterm = self.inflight_longterm.max(sample.tx_in_flight);
             }

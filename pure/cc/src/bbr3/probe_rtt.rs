@@ -1,24 +1,22 @@
 //! The minimum RTT and the state that measures it (§"ProbeRTT Logic").
 
 use super::{Bbr3, PROBE_RTT_CWND_GAIN, State};
-use crate::{AckEvent, MILLISECOND, Nanos, Path, SECOND};
-
-const MIN_RTT_FILTER: Nanos = 10 * SECOND;
-const PROBE_RTT_INTERVAL: Nanos = 5 * SECOND;
-const PROBE_RTT_DURATION: Nanos = 200 * MILLISECOND;
+use crate::{AckEvent, Nanos, Path};
 
 impl Bbr3 {
     pub(super) fn update_min_rtt(&mut self, event: &AckEvent) {
         let now = event.now;
-        let m = &mut self.min_rtt;
-        m.probe_expired = now > m.probe_stamp.saturating_add(PROBE_RTT_INTERVAL);
+        let (m, p) = (&mut self.min_rtt, &self.parameters);
+        m.probe_expired = now
+            > m.probe_stamp
+                .saturating_add(p.probe_rtt_interval_ms.nanos());
         if let Some(rtt) = event.rtt
             && (rtt < m.probe_delay || m.probe_expired)
         {
             m.probe_delay = rtt;
             m.probe_stamp = now;
         }
-        let expired = now > m.stamp.saturating_add(MIN_RTT_FILTER);
+        let expired = now > m.stamp.saturating_add(p.min_rtt_filter_ms.nanos());
         if m.probe_delay < m.value || (expired && m.probe_delay != Nanos::MAX) {
             m.value = m.probe_delay;
             m.stamp = m.probe_stamp;
@@ -53,7 +51,11 @@ impl Bbr3 {
                 self.check_probe_rtt_done(event.now, path);
             }
         } else if event.inflight <= self.probe_rtt_cwnd(path) {
-            self.min_rtt.done = Some(event.now.saturating_add(PROBE_RTT_DURATION));
+            self.min_rtt.done = Some(
+                event
+                    .now
+                    .saturating_add(self.parameters.probe_rtt_ms.nanos()),
+            );
             self.min_rtt.round_done = false;
             self.rounds.restart(path.delivered);
         }

@@ -1,12 +1,14 @@
 //! The states of BBR v3 and the smaller parts of its memory.
 
+use serde::{Deserialize, Serialize};
+
 use super::{
-    DEFAULT_CWND_GAIN, DOWN_PACING_GAIN, DRAIN_PACING_GAIN, PROBE_RTT_CWND_GAIN,
-    STARTUP_PACING_GAIN, UNBOUNDED, UNIT, UP_CWND_GAIN, UP_PACING_GAIN,
+    Bbr3Parameters, DEFAULT_CWND_GAIN, PROBE_RTT_CWND_GAIN, STARTUP_PACING_GAIN, UNBOUNDED, UNIT,
+    UP_CWND_GAIN,
 };
 use crate::{ByteRate, Nanos, Path};
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum State {
     Startup,
     Drain,
@@ -19,13 +21,13 @@ pub(super) enum State {
 
 impl State {
     /// (pacing gain, cwnd gain): the table of §"Summary of Control Behavior".
-    pub(super) fn gains(self) -> (u64, u64) {
+    pub(super) fn gains(self, p: &Bbr3Parameters) -> (u64, u64) {
         match self {
             State::Startup => (STARTUP_PACING_GAIN, DEFAULT_CWND_GAIN),
-            State::Drain => (DRAIN_PACING_GAIN, DEFAULT_CWND_GAIN),
-            State::Down => (DOWN_PACING_GAIN, DEFAULT_CWND_GAIN),
+            State::Drain => (p.drain_gain.get(), DEFAULT_CWND_GAIN),
+            State::Down => (p.down_gain.get(), DEFAULT_CWND_GAIN),
             State::Cruise | State::Refill => (UNIT, DEFAULT_CWND_GAIN),
-            State::Up => (UP_PACING_GAIN, UP_CWND_GAIN),
+            State::Up => (p.up_gain.get(), UP_CWND_GAIN),
             State::ProbeRtt => (UNIT, PROBE_RTT_CWND_GAIN),
         }
     }
@@ -44,7 +46,7 @@ impl State {
 }
 
 /// Which part of a bandwidth probe the ACKs now arriving belong to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum AckPhase {
     Init,
     Refilling,
@@ -54,7 +56,7 @@ pub(super) enum AckPhase {
 }
 
 /// Full-pipe detection: three rounds without growth by a quarter.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct FullPipe {
     pub(super) bw: ByteRate,
     pub(super) rounds: u32,
@@ -72,7 +74,7 @@ impl FullPipe {
 }
 
 /// What a spurious recovery gives back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Undo {
     /// Startup or Up, if the loss ended it.
     pub(super) state: Option<State>,
@@ -82,7 +84,7 @@ pub(super) struct Undo {
 }
 
 /// Schedule of ProbeRTT, and the minimum RTT that it serves.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct MinRtt {
     pub(super) value: Nanos,
     pub(super) stamp: Nanos,

@@ -23,7 +23,7 @@ fn moved(seed: u64) -> (Bbr3, Path) {
     path.max_bw = 2_000_000;
     path.inflight = 100_000;
     path.delivered = 1_000_000;
-    (Bbr3::new(&path, seed), path)
+    (Bbr3::new(&path, &Bbr3Parameters::default(), seed), path)
 }
 
 fn ack(now: Nanos) -> AckEvent {
@@ -49,8 +49,11 @@ fn gains_and_windows_of_the_states() {
         (State::Up, 1250, 225_000),
         (State::ProbeRtt, 1000, 50_000),
     ] {
-        assert_eq!(state.gains().0, pacing);
-        assert_eq!(bbr.bdp(bbr.bw, state.gains().1, &path), window);
+        assert_eq!(state.gains(&bbr.parameters).0, pacing);
+        assert_eq!(
+            bbr.bdp(bbr.bw, state.gains(&bbr.parameters).1, &path),
+            window
+        );
     }
     bbr.state = State::Cruise;
     bbr.set_pacing_rate(UNIT, &path);
@@ -178,7 +181,7 @@ fn startup_ends_on_sustained_loss() {
     for (ranges, lost, leaves) in [(6, 3_000, true), (5, 3_000, false), (6, 2_000, false)] {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(RTT);
-        let mut bbr = Bbr3::new(&path, 1);
+        let mut bbr = Bbr3::new(&path, &Bbr3Parameters::default(), 1);
         let mut event = ack(RTT);
         event.rate = Some(sample(2_000_000, &path));
         path.delivered += MSS;

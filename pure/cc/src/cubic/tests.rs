@@ -1,5 +1,5 @@
 use super::*;
-use crate::{MILLISECOND, Signal};
+use crate::{CongestionControl, CongestionEvent, MILLISECOND, Signal};
 
 const MSS: u64 = 1000;
 
@@ -17,7 +17,7 @@ impl Script {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(100 * MILLISECOND);
         Script {
-            cubic: Cubic::new(&path, 0),
+            cubic: Cubic::new(&path, &CubicParameters::default(), 0),
             path,
             now: SECOND,
             acked: 0,
@@ -145,7 +145,7 @@ fn a_spurious_loss_leaves_no_trace() {
     assert!(script.cubic.control().cwnd < before.control().cwnd);
     script.cubic.on_spurious(script.now, &script.path);
     assert_eq!(script.cubic.control(), before.control());
-    assert_eq!(script.cubic.curve, before.curve);
+    assert_eq!(script.cubic.law.curve, before.law.curve);
 }
 
 /// RFC 9438 §4.2: concave up to W_max at K, flat there, convex beyond.

@@ -39,11 +39,11 @@ impl Run {
 #[test]
 fn enters_css_at_the_eighth_sample_of_a_round_that_rose_by_an_eighth() {
     let mut run = Run::new();
-    assert!(run.round(100).iter().all(|g| *g == Growth::Divided(1)));
+    assert!(run.round(100).iter().all(|g| *g == Growth::By(MSS)));
     for sample in 1..=7 {
-        assert_eq!(run.ack(113), Growth::Divided(1), "sample {sample}");
+        assert_eq!(run.ack(113), Growth::By(MSS), "sample {sample}");
     }
-    assert_eq!(run.ack(113), Growth::Divided(4));
+    assert_eq!(run.ack(113), Growth::By(MSS / 4));
 }
 
 #[test]
@@ -69,11 +69,7 @@ fn leaves_after_five_css_rounds() {
         assert!(!run.round(120).contains(&Growth::Exit), "round {round}");
     }
     assert_eq!(run.round(120).last(), Some(&Growth::Exit));
-    assert_eq!(
-        run.ack(120),
-        Growth::Divided(1),
-        "only once in a flow's life"
-    );
+    assert_eq!(run.ack(120), Growth::By(MSS), "only once in a flow's life");
 }
 
 #[test]
@@ -90,6 +86,6 @@ fn a_lower_rtt_takes_css_back() {
 fn a_steady_rtt_never_leaves() {
     let mut run = Run::new();
     for _ in 0..200 {
-        assert!(run.round(50).iter().all(|g| *g == Growth::Divided(1)));
+        assert!(run.round(50).iter().all(|g| *g == Growth::By(MSS)));
     }
 }

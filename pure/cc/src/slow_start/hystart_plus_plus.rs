@@ -1,45 +1,9 @@
-//! Slow start, standard (RFC 5681 §3.1) and HyStart++ (RFC 9406), as parts that a window law takes.
-//!
-//! Growth is by bytes delivered without the limit of L segments per ACK: RFC 9406 §4.3 asks for
-//! none when the sender paces, and Linux has none. Rounds are counted in bytes delivered, since
-//! this layer knows no sequence numbers.
+//! HyStart++ (RFC 9406).
 
-use core::fmt::Debug;
+use serde::{Deserialize, Serialize};
 
+use super::Growth;
 use crate::{AckEvent, MILLISECOND, Nanos, Path};
-
-/// What slow start makes of one ACK.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Growth {
-    /// Grow by the bytes delivered, divided by this.
-    Divided(u64),
-    /// The pipe is full: leave slow start at the present window.
-    Exit,
-}
-
-/// A way to run slow start.
-pub trait SlowStart: Clone + Debug + Default {
-    /// Takes one ACK of slow start in, also when the window may not grow by it.
-    fn on_ack(&mut self, event: &AckEvent, path: &Path) -> Growth;
-
-    /// Congestion was signalled: the first slow start is over.
-    fn finish(&mut self) {}
-
-    /// In conservative slow start.
-    fn is_conservative(&self) -> bool {
-        false
-    }
-}
-
-/// Doubling until something is lost.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StandardSlowStart;
-
-impl SlowStart for StandardSlowStart {
-    fn on_ack(&mut self, _event: &AckEvent, _path: &Path) -> Growth {
-        Growth::Divided(1)
-    }
-}
 
 const MIN_RTT_THRESHOLD: Nanos = 4 * MILLISECOND;
 const MAX_RTT_THRESHOLD: Nanos = 16 * MILLISECOND;
@@ -50,7 +14,7 @@ const CSS_ROUNDS: u32 = 5;
 
 /// HyStart++: leaves slow start when the RTT of a round rises, by way of five rounds of slower
 /// growth that it can take back. Only for the first slow start of a flow.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStartPlusPlus {
     last_round_min_rtt: Nanos,
     current_round_min_rtt: Nanos,
@@ -109,12 +73,11 @@ impl HyStartPlusPlus {
         }
         self.css_rounds >= CSS_ROUNDS && self.is_conservative()
     }
-}
 
-impl SlowStart for HyStartPlusPlus {
-    fn on_ack(&mut self, event: &AckEvent, path: &Path) -> Growth {
+    /// Takes one ACK in, also when the window may not grow by it.
+    pub(super) fn on_ack(&mut self, event: &AckEvent, path: &Path) -> Growth {
         if self.finished {
-            return Growth::Divided(1);
+            return Growth::By(event.delivered);
         }
         let first_flight = path
             .delivered
@@ -131,22 +94,25 @@ impl SlowStart for HyStartPlusPlus {
                 return Growth::Exit;
             }
         }
-        Growth::Divided(if self.is_conservative() {
+        let divisor = if self.is_conservative() {
             CSS_GROWTH_DIVISOR
         } else {
             1
-        })
+        };
+        Growth::By(event.delivered / divisor)
     }
 
-    fn finish(&mut self) {
+    /// Congestion ended the first slow start.
+    pub(super) fn finish(&mut self) {
         self.finished = true;
     }
 
-    fn is_conservative(&self) -> bool {
+    /// In conservative slow start.
+    pub(super) fn is_conservative(&self) -> bool {
         !self.finished && self.css_baseline_min_rtt != Nanos::MAX
     }
 }
 
 #[cfg(test)]
-#[path = "slow_start_tests.rs"]
+#[path = "hystart_plus_plus_tests.rs"]
 mod tests;
