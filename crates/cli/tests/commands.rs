@@ -1,22 +1,10 @@
 //! The program from outside: what it prints, refuses, and exits with.
 
+mod program;
+
 use std::fs;
-use std::process::{Command, Output};
 
-fn windlass(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_windlass"))
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
+use program::{stderr, stdout, windlass};
 
 fn is_root() -> bool {
     nix::unistd::geteuid().is_root()
@@ -31,6 +19,7 @@ fn help_names_every_command_and_version_is_the_crates() {
         "doctor",
         "flow",
         "algorithm",
+        "reload",
         "bypass",
         "counters",
         "status",

@@ -1,23 +1,15 @@
 //! `windlass lab` from outside.
 
+mod program;
+
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::Output;
+
+use program::{stderr, stdout, windlass};
 
 fn lab(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_windlass"))
-        .arg("lab")
-        .args(arguments)
-        .output()
-        .unwrap()
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    windlass(&[&["lab"], arguments].concat())
 }
 
 fn experiments() -> String {

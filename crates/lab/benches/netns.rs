@@ -73,14 +73,7 @@ fn measure(setup: &Setup, runs: usize) -> Result<String> {
 
 /// Pairs of hosts on one link of 200 Mbit/s and 10 ms.
 fn setup(pairs: usize, bytes: u64, path_box: PathBox) -> Setup {
-    let host = Host {
-        congestion_control: "cubic".to_owned(),
-        sack: true,
-        timestamps: true,
-        window_scaling: true,
-        ecn: false,
-        receive_buffer_bytes: 64 << 20,
-    };
+    let host = Host::linux("cubic");
     let direction = Direction {
         rate_bits_per_s: 200_000_000,
         delay_ns: 5 * MS,

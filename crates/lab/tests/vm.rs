@@ -3,12 +3,14 @@
 //! `WINDLASS_BIN` names the program (otherwise the one of the same build, as `cargo test
 //! --workspace` leaves it).
 
-use std::path::PathBuf;
+mod program;
 
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Experiment, Observed, Settings, Setup};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::vm::Vm;
+
+use program::program;
 
 const EXPERIMENT: &str = include_str!("../../../experiments/smoke.toml");
 /// What two runs of the same list may differ by.
@@ -81,19 +83,4 @@ fn run(setups: &[Setup]) -> Vec<Observed> {
 
 fn seconds(all: &[Observed]) -> impl Iterator<Item = f64> {
     all.iter().flat_map(|o| &o.flows).map(|flow| flow.seconds)
-}
-
-/// `WINDLASS_BIN`, or the program beside the folder of this test.
-fn program() -> PathBuf {
-    if let Some(named) = std::env::var_os("WINDLASS_BIN") {
-        return named.into();
-    }
-    let test = std::env::current_exe().expect("a path");
-    let built = test.ancestors().nth(2).expect("a folder").join("windlass");
-    assert!(
-        built.is_file(),
-        "no {}: cargo build -p windlass-cli, or name another with WINDLASS_BIN",
-        built.display()
-    );
-    built
 }

@@ -12,7 +12,7 @@ use std::thread::JoinHandle;
 use anyhow::{Context, Result, anyhow, bail};
 use windlass_experiment::Setup;
 use windlass_experiment::observed::LinkObserved;
-use windlass_experiment::setup::{Bottleneck, Direction, Loss, Pair};
+use windlass_experiment::setup::{Bottleneck, Direction, Loss};
 use windlass_sim::Nanos;
 
 use self::forwarder::{Forwarder, Stop};
@@ -54,21 +54,14 @@ impl Path {
 
     /// A network of this path alone, between the first server and the first client.
     pub fn setup(&self, seed: u64) -> Setup {
-        let one_pair = Pair {
-            server: 0,
-            client: 0,
-            route: vec![0],
-            extra_delay_ns: 0,
+        let bottleneck = Bottleneck {
+            down: self.direction(self.loss_ratio),
+            up: self.direction(self.ack_loss_ratio),
+            ..Bottleneck::default()
         };
         Setup {
             seed,
-            bottlenecks: vec![Bottleneck {
-                down: self.direction(self.loss_ratio),
-                up: self.direction(self.ack_loss_ratio),
-                changes: Vec::new(),
-            }],
-            pairs: vec![one_pair],
-            ..Setup::default()
+            ..Setup::line(bottleneck, Vec::new())
         }
     }
 

@@ -1,32 +1,41 @@
 //! Setups on this kernel. Needs root and iproute2.
 
+#[path = "../program/mod.rs"]
+mod program;
 mod setups;
 
-use std::path::PathBuf;
 use std::sync::Mutex;
 
 use windlass_experiment::observed::{FlowObserved, Source};
-use windlass_experiment::setup::{Change, CrossTraffic, PathBox, Record};
+use windlass_experiment::setup::{Change, CrossTraffic, Host, PathBox, Record};
 use windlass_experiment::{Observed, Setup};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
 use windlass_lab::command::{IP, check_host};
 use windlass_lab::netns::names;
 
-use setups::{MBIT, MS, bottleneck, flows, host, line, lossy, pair};
+use program::program;
+use setups::{MBIT, MS, bottleneck, flows, line, lossy, pair};
 
 /// Times are measured: one test at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
+fn can_run() -> bool {
+    let checked = check_host(&[IP]);
+    if let Err(reason) = &checked {
+        println!("skipped: {reason}");
+    }
+    checked.is_ok()
+}
+
 /// What came of these setups, and that nothing is left of them. `None` where they cannot run.
 fn run(setups: &[Setup]) -> Option<Vec<Observed>> {
-    if let Err(reason) = check_host(&[IP]) {
-        println!("skipped: {reason}");
+    if !can_run() {
         return None;
     }
     let _alone = ALONE.lock();
     let mut all = vec![None; setups.len()];
-    let mut netns = Netns::new(windlass());
+    let mut netns = Netns::new(program());
     let ran = netns.run(setups, &mut |index, observed| all[index] = Some(observed));
     ran.expect("all of them");
     drop(netns);
@@ -40,16 +49,6 @@ fn run_one(setup: &Setup) -> Option<Observed> {
     let observed = run(std::slice::from_ref(setup))?.pop()?;
     assert_eq!(observed.error, None);
     Some(observed)
-}
-
-/// `WINDLASS_BIN`, or the program beside the folder of this test.
-fn windlass() -> PathBuf {
-    if let Some(named) = std::env::var_os("WINDLASS_BIN") {
-        return named.into();
-    }
-    let test = std::env::current_exe().expect("a path");
-    let folder = test.ancestors().nth(2).expect("a folder above");
-    folder.join("windlass")
 }
 
 /// All of it arrived, in a time between the least that the link allows and `most_s`.
@@ -106,8 +105,8 @@ fn losses_are_counted_and_repaired_by_the_server() {
 fn a_dumbbell_with_three_servers() {
     let path = bottleneck(60 * MBIT, 10 * MS);
     let mut setup = line(path, flows("all", 0, 1, 1_000_000));
-    setup.servers = vec![host("cubic"), host("reno"), host("bbr")];
-    setup.clients = vec![host("cubic"); 3];
+    setup.servers = ["cubic", "reno", "bbr"].map(Host::linux).into();
+    setup.clients = vec![Host::linux("cubic"); 3];
     setup.pairs = (0..3).map(|i| pair(i, i, &[0])).collect();
     setup.pairs[2].extra_delay_ns = 20 * MS;
     setup.flows = (0..3).map(|i| flows("all", i, 1, 1_000_000)).collect();
@@ -126,8 +125,8 @@ fn a_dumbbell_with_three_servers() {
 fn a_parking_lot_with_two_bottlenecks() {
     let mut setup = line(bottleneck(20 * MBIT, 10 * MS), flows("both", 0, 1, 500_000));
     setup.bottlenecks.push(bottleneck(40 * MBIT, 30 * MS));
-    setup.servers = vec![host("cubic"); 2];
-    setup.clients = vec![host("cubic"); 2];
+    setup.servers = vec![Host::linux("cubic"); 2];
+    setup.clients = vec![Host::linux("cubic"); 2];
     setup.pairs = vec![pair(0, 0, &[0, 1]), pair(1, 1, &[1])];
     setup.flows.push(flows("second", 1, 1, 500_000));
     let Some(observed) = run_one(&setup) else {
@@ -288,7 +287,7 @@ fn a_server_is_sampled() {
         bottleneck(20 * MBIT, 20 * MS),
         flows("one", 0, 1, 1_000_000),
     );
-    setup.servers[0] = host("bbr");
+    setup.servers[0] = Host::linux("bbr");
     setup.record.series_interval_ns = 10 * MS;
     let Some(observed) = run_one(&setup) else {
         return;
@@ -325,9 +324,6 @@ fn windlass_in_the_path() {
         series_interval_ns: 20 * MS,
         usage_interval_ns: 100 * MS,
     };
-    if check_host(&[IP]).is_ok() && !windlass().is_file() {
-        panic!("no {}: cargo build -p windlass-cli", windlass().display());
-    }
     let Some(observed) = run(&[setup.clone(), setup]) else {
         return;
     };
@@ -354,7 +350,10 @@ fn windlass_in_the_path() {
 
 #[test]
 fn another_box_connects_the_interfaces_itself() {
-    let program = windlass().display().to_string();
+    if !can_run() {
+        return;
+    }
+    let program = program().display().to_string();
     let words = "run --inside {inside} --outside {outside} --io packet --control /dev/null/none";
     let words = words.replace("--control /dev/null/none", "");
     let folder = std::env::temp_dir().join(format!("windlass-netns-{}.sock", std::process::id()));

@@ -1,21 +1,10 @@
 //! Setups to run.
 
 use windlass_experiment::Setup;
-use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Loss, Pair};
+use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Loss, Pair};
 
 pub const MS: u64 = 1_000_000;
 pub const MBIT: u64 = 1_000_000;
-
-pub fn host(congestion_control: &str) -> Host {
-    Host {
-        congestion_control: congestion_control.to_owned(),
-        sack: true,
-        timestamps: true,
-        window_scaling: true,
-        ecn: false,
-        receive_buffer_bytes: 64 << 20,
-    }
-}
 
 /// The same both ways, with a queue of one bandwidth-delay product.
 pub fn bottleneck(rate_bits_per_s: u64, rtt_ns: u64) -> Bottleneck {
@@ -62,11 +51,6 @@ pub fn line(bottleneck: Bottleneck, flows: FlowGroup) -> Setup {
     Setup {
         seed: 1,
         limit_ns: 30_000 * MS,
-        servers: vec![host("cubic")],
-        clients: vec![host("cubic")],
-        bottlenecks: vec![bottleneck],
-        pairs: vec![pair(0, 0, &[0])],
-        flows: vec![flows],
-        ..Setup::default()
+        ..Setup::line(bottleneck, vec![flows])
     }
 }

@@ -11,6 +11,7 @@ use serde_json::Value;
 use windlass_lab::topology::{INSIDE, OUTSIDE};
 
 use crate::lab::Lab;
+use crate::program::program;
 
 const READY: &str = "windlass: ready: ";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
@@ -104,19 +105,4 @@ impl Drop for Daemon {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
-}
-
-/// `WINDLASS_BIN`, or the program beside the folder of this test.
-fn program() -> PathBuf {
-    if let Some(named) = std::env::var_os("WINDLASS_BIN") {
-        return named.into();
-    }
-    let test = std::env::current_exe().expect("a path");
-    let built = test.ancestors().nth(2).expect("a folder").join("windlass");
-    assert!(
-        built.is_file(),
-        "no {}: cargo build -p windlass-cli, or name another with WINDLASS_BIN",
-        built.display()
-    );
-    built
 }

@@ -11,6 +11,8 @@
 
 mod daemon;
 mod lab;
+#[path = "../program/mod.rs"]
+mod program;
 mod stream;
 
 use std::time::{Duration, Instant};
