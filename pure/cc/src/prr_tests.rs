@@ -43,7 +43,7 @@ fn figure(lost: u64, acks: usize) -> Vec<(u64, u64, u64)> {
 /// RFC 9937 §8, figure 1, ACKs 1–18. (At ACK 19 the figure prints 11 where the pseudocode of §6
 /// gives 10: `inflight > ssthresh` is false there.)
 #[test]
-fn rfc_9937_figure_1() {
+fn vectors_rfc_9937_figure_1() {
     let rows = figure(1, 18);
     let cwnd: Vec<u64> = rows.iter().map(|r| r.0).collect();
     assert_eq!(
@@ -58,7 +58,7 @@ fn rfc_9937_figure_1() {
 
 /// RFC 9937 §8, figure 2: 15 of 20 lost.
 #[test]
-fn rfc_9937_figure_2() {
+fn vectors_rfc_9937_figure_2() {
     assert_eq!(
         figure(15, 5),
         [(20, 19, 1), (20, 19, 1), (5, 4, 1), (5, 4, 1), (5, 4, 1)]
@@ -68,7 +68,7 @@ fn rfc_9937_figure_2() {
 /// cloudflare/quiche `prr.rs`: 500 bytes for an ACK of 1000 while the flight is twice the
 /// threshold, 2000 by the slow-start bound, 1500 where the threshold is nearer.
 #[test]
-fn cloudflare_quiche_numbers() {
+fn vectors_cloudflare_quiche_numbers() {
     let send = |ssthresh, inflight, safe| {
         let mut prr = Prr::new(ssthresh, 10_000, inflight, MSS);
         prr.on_ack(1000, inflight, safe, MSS);
@@ -89,7 +89,7 @@ fn cloudflare_quiche_numbers() {
 /// google/quiche `prr_sender_test`: with 50 in flight and a threshold of 25, one segment leaves
 /// for every two ACKs.
 #[test]
-fn google_quiche_one_send_per_two_acks() {
+fn vectors_google_quiche_one_send_per_two_acks() {
     let mut prr = Prr::new(25 * MSS, 50 * MSS, 49 * MSS, MSS);
     let mut inflight = 49;
     let mut sends = Vec::new();

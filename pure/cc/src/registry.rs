@@ -182,6 +182,23 @@ registry! {
     Cubic(crate::cubic::Cubic) = "cubic";
     Bbr(crate::bbr::Bbr) = "bbr";
     Bbr3(crate::bbr3::Bbr3) = "bbr3";
+    Scalable(crate::scalable::Scalable) = "scalable";
+    Vegas(crate::vegas::Vegas) = "vegas";
+    Dctcp(crate::dctcp::Dctcp) = "dctcp";
+    Veno(crate::veno::Veno) = "veno";
+    HighSpeed(crate::highspeed::HighSpeed) = "highspeed";
+    MystiqueBbr(crate::mystique_bbr::MystiqueBbr) = "mystique_bbr";
+    Htcp(crate::htcp::Htcp) = "htcp";
+    Bic(crate::bic::Bic) = "bic";
+    Westwood(crate::westwood::Westwood) = "westwood";
+    Copa(crate::copa::Copa) = "copa";
+    Yeah(crate::yeah::Yeah) = "yeah";
+    Hybla(crate::hybla::Hybla) = "hybla";
+    Illinois(crate::illinois::Illinois) = "illinois";
+    Ledbat(crate::ledbat::Ledbat) = "ledbat";
+    Compound(crate::compound::Compound) = "compound";
+    Fast(crate::fast::Fast) = "fast";
+    Prague(crate::prague::Prague) = "prague";
 }
 
 impl<'de> Deserialize<'de> for Algorithm {

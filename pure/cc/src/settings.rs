@@ -195,7 +195,7 @@ mod tests {
         assert!(error(cubic.set("betta", Value::Number(0.5))).contains("it has: c beta"));
         assert_eq!(
             error(cubic.apply_preset("none")),
-            "cubic has no preset \"none\"; it has: abe"
+            "cubic has no preset \"none\"; it has: abe linux"
         );
         assert_eq!(cubic, Settings::from(AlgorithmId::Cubic));
     }

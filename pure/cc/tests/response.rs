@@ -26,6 +26,9 @@ fn mean_window(id: AlgorithmId, rtt: Nanos, period: u64) -> f64 {
                 now: now + rtt * segment / window,
                 acked: MSS,
                 delivered: MSS,
+                inflight_before: window * MSS,
+                inflight: (window - 1) * MSS,
+                rtt: Some(rtt),
                 cwnd_limited: true,
                 ..AckEvent::default()
             };
@@ -57,7 +60,7 @@ fn within(value: f64, expected: f64, share: f64, what: &str) {
 
 /// RFC 3649 §3 and RFC 5681's law: sqrt(3 / 2p).
 #[test]
-fn reno_follows_1_22_over_the_root_of_p() {
+fn vectors_reno_follows_1_22_over_the_root_of_p() {
     for period in [100, 1_000, 10_000, 100_000] {
         let mean = mean_window(AlgorithmId::Reno, 100 * MILLISECOND, period);
         let law = (1.5 * period as f64).sqrt();
@@ -67,7 +70,7 @@ fn reno_follows_1_22_over_the_root_of_p() {
 
 /// RFC 9438 table 1: RTT 0.1 s.
 #[test]
-fn cubic_follows_rfc_9438_table_1() {
+fn vectors_cubic_follows_rfc_9438_table_1() {
     for (period, table) in [
         (100, 12.0),
         (1_000, 38.0),
@@ -81,7 +84,7 @@ fn cubic_follows_rfc_9438_table_1() {
 
 /// RFC 9438 table 2: RTT 0.01 s, where CUBIC is Reno.
 #[test]
-fn cubic_follows_rfc_9438_table_2() {
+fn vectors_cubic_follows_rfc_9438_table_2() {
     for (period, table) in [
         (100, 12.0),
         (1_000, 38.0),
@@ -90,5 +93,53 @@ fn cubic_follows_rfc_9438_table_2() {
     ] {
         let mean = mean_window(AlgorithmId::Cubic, 10 * MILLISECOND, period);
         within(mean, table, 0.15, &format!("1/p = {period}"));
+    }
+}
+
+/// Kelly 2003: 0.08 / p, which is the window before a loss. The 13.4 rounds between two losses
+/// make the mean over time 0.0745 / p.
+#[test]
+fn vectors_scalable_follows_0_08_over_p() {
+    for period in [1_000, 10_000] {
+        let mean = mean_window(AlgorithmId::Scalable, 100 * MILLISECOND, period);
+        within(mean, 0.08 * period as f64, 0.1, &format!("1/p = {period}"));
+    }
+}
+
+/// RFC 3649 §5, table 3: 0.12 / p^0.835.
+#[test]
+fn vectors_highspeed_follows_rfc_3649_table_3() {
+    for (period, table) in [(1_000, 38.0), (10_000, 263.0), (100_000, 1795.0)] {
+        let mean = mean_window(AlgorithmId::HighSpeed, 100 * MILLISECOND, period);
+        within(mean, table, 0.15, &format!("1/p = {period}"));
+    }
+}
+
+/// Caini and Firrincieli 2004: AIMD with an increase of rho², so rho times Reno's window.
+#[test]
+fn vectors_hybla_follows_rho_times_reno() {
+    for (rtt, period) in [(25, 10_000), (100, 1_000), (100, 10_000), (300, 10_000)] {
+        let mean = mean_window(AlgorithmId::Hybla, rtt * MILLISECOND, period);
+        let law = rtt as f64 / 25.0 * (1.5 * period as f64).sqrt();
+        within(mean, law, 0.12, &format!("{rtt} ms, 1/p = {period}"));
+    }
+}
+
+/// With no queue, YeAH is Scalable TCP from a hundred segments on.
+#[test]
+fn yeah_without_a_queue_follows_0_08_over_p() {
+    let mean = mean_window(AlgorithmId::Yeah, 100 * MILLISECOND, 10_000);
+    within(mean, 0.08 * 10_000.0, 0.1, "1/p = 10000");
+}
+
+/// Compound TCP with no queue grows by alpha W^k a round trip and halves. From W/2 to W that takes
+/// W^(1-k) (1 - 2^(k-1)) / (alpha (1 - k)) round trips and W^(2-k) (1 - 2^(k-2)) / (alpha (2 - k))
+/// = 1 / p segments: means of 64, 405 and 2553 for alpha = 1/8 and k = 3/4. The round trip after a
+/// loss, in which only Reno's part grows, makes it a little less.
+#[test]
+fn vectors_compound_follows_its_response_function() {
+    for (period, law) in [(1_000, 64.0), (10_000, 405.0), (100_000, 2553.0)] {
+        let mean = mean_window(AlgorithmId::Compound, 100 * MILLISECOND, period);
+        within(mean, law, 0.08, &format!("1/p = {period}"));
     }
 }

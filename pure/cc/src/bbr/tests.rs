@@ -115,6 +115,36 @@ fn recovery_conserves_packets_and_restores_the_window() {
     assert_eq!(bbr.cwnd, before, "ECN means nothing to v1");
 }
 
+/// Linux compares the states that two ACKs leave behind: a recovery that begins with the ACK that
+/// ended the one before goes on as that one, without a second round of packet conservation; one
+/// that begins with a later ACK does not.
+#[test]
+fn back_to_back_recoveries_are_one() {
+    let (mut bbr, mut path) = started();
+    for n in 1..8 {
+        round(&mut bbr, &mut path, n * RTT, 1_000_000 << n, false);
+    }
+    path.inflight = bbr.cwnd / 2;
+    let loss = |now| CongestionEvent {
+        now,
+        signal: Signal::Loss,
+        inflight_before: path.inflight,
+        lost: MSS,
+    };
+    bbr.on_congestion(&loss(8 * RTT), &path);
+    let conserved = bbr.cwnd;
+    round(&mut bbr, &mut path.clone(), 9 * RTT, 1_000_000 << 7, false);
+    let grown = bbr.cwnd;
+    assert!(grown > conserved);
+    let mut later = bbr.clone();
+    bbr.on_recovery_exit(10 * RTT, &path);
+    bbr.on_congestion(&loss(10 * RTT), &path);
+    assert_eq!(bbr.cwnd, grown);
+    later.on_recovery_exit(10 * RTT, &path);
+    later.on_congestion(&loss(11 * RTT), &path);
+    assert_eq!(later.cwnd, conserved);
+}
+
 #[test]
 fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
     let mut path = Path::new(MSS as u32);

@@ -12,12 +12,24 @@ struct Script {
     acked: u64,
 }
 
+fn linux() -> CubicParameters {
+    CubicParameters {
+        profile: Profile::Linux,
+        slow_start: SlowStartRule::HyStart,
+        ..CubicParameters::default()
+    }
+}
+
 impl Script {
     fn new() -> Self {
+        Script::with(&CubicParameters::default())
+    }
+
+    fn with(parameters: &CubicParameters) -> Self {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(100 * MILLISECOND);
         Script {
-            cubic: Cubic::new(&path, &CubicParameters::default(), 0),
+            cubic: Cubic::new(&path, parameters, 0),
             path,
             now: SECOND,
             acked: 0,
@@ -33,6 +45,7 @@ impl Script {
             acked: 2 * MSS,
             delivered: 2 * MSS,
             cwnd_limited,
+            rtt: Some(100 * MILLISECOND),
             ..AckEvent::default()
         };
         self.cubic.on_ack(&event, &self.path);
@@ -49,7 +62,7 @@ impl Script {
 /// google/packetdrill `cubic-bulk-166k.pkt` (written for Linux's integer CUBIC): every checkpoint
 /// within three segments, with the exit of slow start at 48 given.
 #[test]
-fn packetdrill_cubic_bulk_166k() {
+fn vectors_packetdrill_cubic_bulk_166k() {
     let mut script = Script::new();
     script.cubic.window.ssthresh = 48 * MSS;
     for (packets, linux) in [
@@ -74,9 +87,46 @@ fn packetdrill_cubic_bulk_166k() {
     }
 }
 
+/// The same script in Linux' integers: every checkpoint exactly.
+#[test]
+fn vectors_packetdrill_cubic_bulk_166k_in_linux_integers() {
+    let mut script = Script::with(&linux());
+    script.cubic.window.ssthresh = 48 * MSS;
+    for (packets, linux) in [
+        (10, 20.0),
+        (20, 30.0),
+        (30, 40.0),
+        (38, 48.0),
+        (60, 49.0),
+        (80, 50.0),
+        (100, 52.0),
+        (120, 58.0),
+        (122, 59.0),
+        (140, 68.0),
+        (160, 78.0),
+        (300, 148.0),
+    ] {
+        assert_eq!(script.ack_up_to(packets), linux, "at {packets}");
+    }
+}
+
+/// google/packetdrill `cubic-rto-ss-ca-cwnd-bump.pkt` in Linux' integers: 7 after the timeout, and
+/// 8 when ACK 23001 comes, not at once.
+#[test]
+fn vectors_packetdrill_rto_at_ten_in_linux_integers() {
+    let mut script = Script::with(&linux());
+    script.cubic.on_rto(script.now, &script.path);
+    assert_eq!(script.cubic.control().ssthresh, 7 * MSS);
+    let windows: Vec<f64> = (1..=14).map(|n| script.ack_up_to(2 * n)).collect();
+    assert_eq!(windows[..4], [3.0, 5.0, 7.0, 7.0]);
+    let first = windows.iter().position(|w| *w == 8.0);
+    let acked = first.map_or(0, |at| 2 * (at + 1));
+    assert!((18..=23).contains(&acked), "{windows:?}");
+}
+
 /// google/packetdrill `cubic-bulk-166k-idle-restart.pkt`: idle time earns nothing.
 #[test]
-fn time_without_need_of_the_window_earns_nothing() {
+fn vectors_packetdrill_idle_time_earns_nothing() {
     let mut busy = Script::new();
     let mut paused = Script::new();
     for script in [&mut busy, &mut paused] {
@@ -99,7 +149,7 @@ fn time_without_need_of_the_window_earns_nothing() {
 /// google/packetdrill `cubic-rto-ss-ca-cwnd-bump.pkt`: a timeout at 10 leaves a threshold of 7,
 /// slow start goes from 1 to 7, and the entry to avoidance makes no jump.
 #[test]
-fn packetdrill_rto_at_ten() {
+fn vectors_packetdrill_rto_at_ten() {
     let mut script = Script::new();
     let now = script.now;
     script.cubic.on_rto(now, &script.path);
@@ -124,7 +174,7 @@ fn loss() -> CongestionEvent {
 
 /// s2n-quic and RFC 9438 §4.6: 100000 becomes 70000, 80000 becomes 56000.
 #[test]
-fn multiplicative_decrease() {
+fn vectors_multiplicative_decrease() {
     for (before, after) in [(100_000, 70_000), (80_000, 56_000)] {
         let mut script = Script::new();
         script.cubic.window.cwnd = before;
@@ -145,7 +195,7 @@ fn a_spurious_loss_leaves_no_trace() {
     assert!(script.cubic.control().cwnd < before.control().cwnd);
     script.cubic.on_spurious(script.now, &script.path);
     assert_eq!(script.cubic.control(), before.control());
-    assert_eq!(script.cubic.law.curve, before.law.curve);
+    assert_eq!(script.cubic.law.shape, before.law.shape);
 }
 
 /// RFC 9438 §4.2: concave up to W_max at K, flat there, convex beyond.

@@ -23,19 +23,15 @@ const GSO_MAX_BYTES: u64 = 65_536;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HyStart {
     delay_min: Nanos,
-    round: Option<Round>,
-    finished: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Round {
-    start: Nanos,
-    /// The newest ACK of the train.
+    /// Start of the round.
+    round_start: Nanos,
+    /// The newest ACK of its train.
     last_ack: Nanos,
-    /// `path.delivered` beyond which it is over.
-    end: u64,
-    min_rtt: Nanos,
+    /// `path.delivered` beyond which it is over; 0 before the first.
+    round_end: u64,
+    round_min_rtt: Nanos,
     samples: u32,
+    finished: bool,
 }
 
 impl HyStart {
@@ -56,33 +52,28 @@ impl HyStart {
     }
 
     fn is_full(&mut self, event: &AckEvent, rtt: Nanos, path: &Path, cwnd: u64) -> bool {
-        if self.round.is_none_or(|round| path.delivered > round.end) {
-            self.round = Some(Round {
-                start: event.now,
-                last_ack: event.now,
-                end: path.delivered.saturating_add(event.inflight),
-                min_rtt: Nanos::MAX,
-                samples: 0,
-            });
+        if path.delivered > self.round_end {
+            self.round_start = event.now;
+            self.last_ack = event.now;
+            self.round_end = path.delivered.saturating_add(event.inflight);
+            self.round_min_rtt = Nanos::MAX;
+            self.samples = 0;
         }
-        let Some(round) = &mut self.round else {
-            return false;
-        };
-        if event.now.saturating_sub(round.last_ack) <= ACK_GAP {
-            round.last_ack = event.now;
-            let train = event.now.saturating_sub(round.start);
+        if event.now.saturating_sub(self.last_ack) <= ACK_GAP {
+            self.last_ack = event.now;
+            let train = event.now.saturating_sub(self.round_start);
             if train > self.delay_min.saturating_add(ack_delay(cwnd, path)) / 2 {
                 return true;
             }
         }
         // Samples after the eighth count too: one that is not raised keeps slow start going.
-        round.min_rtt = round.min_rtt.min(rtt);
-        if round.samples < MIN_SAMPLES {
-            round.samples += 1;
+        self.round_min_rtt = self.round_min_rtt.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
             return false;
         }
         let rise = (self.delay_min / 8).clamp(MIN_DELAY_THRESHOLD, MAX_DELAY_THRESHOLD);
-        round.min_rtt > self.delay_min.saturating_add(rise)
+        self.round_min_rtt > self.delay_min.saturating_add(rise)
     }
 
     /// Congestion ended the first slow start.

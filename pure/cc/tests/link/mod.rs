@@ -7,8 +7,8 @@
 use std::collections::VecDeque;
 
 use windlass_cc::{
-    AckEvent, AlgorithmId, CongestionEvent, Control, Controller, MILLISECOND, Nanos, Path, Phase,
-    RateSample, SECOND, SendEvent, Signal,
+    AckEvent, CongestionEvent, Control, Controller, MILLISECOND, Nanos, Path, Phase, RateSample,
+    SECOND, SendEvent, Settings, Signal,
 };
 
 pub const MSS: u64 = 1448;
@@ -72,11 +72,11 @@ pub struct Flow {
 }
 
 impl Flow {
-    pub fn new(id: AlgorithmId, link: Link, seed: u64) -> Self {
+    pub fn new(settings: impl Into<Settings>, link: Link, seed: u64) -> Self {
         let path = Path::new(MSS as u32);
         Flow {
             link,
-            controller: Controller::new(id, &path, seed),
+            controller: Controller::new(settings, &path, seed),
             path,
             now: SECOND,
             outstanding: VecDeque::new(),

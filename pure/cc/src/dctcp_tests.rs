@@ -1,0 +1,275 @@
+use super::*;
+use crate::marking_link::{Marking, MarkingLink};
+use crate::{Algorithm, AlgorithmId, CongestionControl, CongestionEvent, Settings, Signal};
+
+const MSS: u64 = 1446;
+
+struct Flow {
+    dctcp: Dctcp,
+    path: Path,
+}
+
+impl Flow {
+    fn new(parameters: DctcpParameters, segments: u64) -> Self {
+        let path = Path::new(MSS as u32);
+        let mut dctcp = Dctcp::new(&path, &parameters, 0);
+        dctcp.window.cwnd = segments * MSS;
+        Flow { dctcp, path }
+    }
+
+    fn linux(alpha_init: Thousandths, segments: u64) -> Self {
+        let parameters = DctcpParameters {
+            profile: Profile::Linux,
+            alpha_init,
+            ..DctcpParameters::default()
+        };
+        Flow::new(parameters, segments)
+    }
+
+    /// An ACK of `segments`, of which `marked` are; the first mark of a window if `signal`.
+    fn ack(&mut self, segments: u64, marked: u64, signal: bool) {
+        self.path.delivered += segments * MSS;
+        if signal {
+            self.signal(Signal::Ecn);
+        }
+        let event = AckEvent {
+            acked: segments * MSS,
+            delivered: segments * MSS,
+            ce_bytes: marked * MSS,
+            cwnd_limited: true,
+            ..AckEvent::default()
+        };
+        self.dctcp.on_ack(&event, &self.path);
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        let event = CongestionEvent {
+            now: 0,
+            signal,
+            inflight_before: 0,
+            lost: 0,
+        };
+        self.dctcp.on_congestion(&event, &self.path);
+    }
+
+    fn cwnd(&self) -> u64 {
+        self.dctcp.control().cwnd
+    }
+
+    fn alpha(&self) -> f64 {
+        self.dctcp.law.alpha
+    }
+}
+
+fn from_zero() -> DctcpParameters {
+    DctcpParameters {
+        alpha_init: Thousandths(0),
+        ..DctcpParameters::default()
+    }
+}
+
+mod vectors {
+    use super::*;
+
+    /// ns-3 `tcp-dctcp-test.cc` "DCTCP falls to New Reno for slowstart": two of 1446 B and two
+    /// acknowledged are four.
+    #[test]
+    fn ns3_slow_start() {
+        let mut flow = Flow::new(DctcpParameters::default(), 2);
+        flow.ack(2, 0, false);
+        assert_eq!(flow.cwnd(), 4 * MSS);
+    }
+
+    /// ns-3 `tcp-dctcp-test.cc` "DCTCP decrement test": alpha from 0; a window without marks, then
+    /// one all marked: alpha 1/16, and 4 · 1446 · (1 − 0.0625 / 2) = 5603.25 B are left.
+    #[test]
+    fn ns3_decrement() {
+        let mut flow = Flow::new(from_zero(), 4);
+        flow.dctcp.window.ssthresh = 4 * MSS;
+        flow.ack(2, 0, false);
+        assert_eq!((flow.cwnd(), flow.alpha()), (4 * MSS, 0.0));
+        flow.ack(2, 2, true);
+        assert_eq!((flow.cwnd(), flow.alpha()), (5603, 0.0625));
+    }
+
+    /// RFC 8257 §3.3: alpha = (1 − g) · alpha + g · M with g = 1/16 and M = 1/4, from 1.
+    #[test]
+    fn rfc_alpha() {
+        let mut flow = Flow::new(DctcpParameters::default(), 8);
+        flow.ack(4, 1, false);
+        assert_eq!(flow.alpha(), 0.9375 + 0.25 / 16.0);
+        flow.ack(4, 1, false);
+        assert_eq!(flow.alpha(), (0.9375 + 0.015625) * 0.9375 + 0.015625);
+    }
+
+    /// Linux `tcp_dctcp.c`: alpha goes down by a 16th, rounded down, in 1/1024, and by all of it
+    /// below 16; 64 times the marked share goes on top.
+    #[test]
+    fn linux_alpha() {
+        let mut flow = Flow::linux(Thousandths(1000), 8);
+        for expected in [960, 900, 844, 792] {
+            flow.ack(4, 0, false);
+            assert_eq!(flow.alpha(), f64::from(expected) / 1024.0);
+        }
+        // 792 − 49 + 64 · 3 / 4.
+        flow.ack(4, 3, false);
+        assert_eq!(flow.alpha(), 791.0 / 1024.0);
+        let mut windows = 0;
+        while flow.alpha() > 0.0 {
+            flow.ack(4, 0, false);
+            windows += 1;
+        }
+        assert!((60..80).contains(&windows), "{windows}");
+    }
+
+    /// Linux `dctcp_ssthresh`: cwnd − (cwnd · alpha >> 11), at least 2: 100 segments at 844/1024
+    /// lose 41, 3 at 1 lose one.
+    #[test]
+    fn linux_ssthresh() {
+        let mut flow = Flow::linux(Thousandths(1000), 100);
+        flow.dctcp.window.ssthresh = 100 * MSS;
+        for _ in 0..3 {
+            flow.ack(1, 0, false);
+        }
+        flow.path.inflight = 100 * MSS;
+        flow.ack(1, 0, false);
+        // The window that this one opens is far from over.
+        assert_eq!(flow.alpha(), 792.0 / 1024.0);
+        flow.ack(1, 1, true);
+        // 100 · 792 / 2048 = 38.67.
+        assert_eq!(flow.cwnd(), 62 * MSS);
+        let mut small = Flow::linux(Thousandths(1000), 3);
+        small.path.inflight = 100 * MSS;
+        small.signal(Signal::Ecn);
+        assert_eq!(small.cwnd(), 2 * MSS);
+    }
+
+    /// Alizadeh et al., SIGCOMM 2010 §3.3 eq. (7) and (9): with a step at K and one flow, alpha is
+    /// about sqrt(2 / W*), W* = C · RTT + K, and the queue swings by (W* + 1) · alpha / 2 below
+    /// K + 1; from K > C · RTT / 7 on, the link is never idle.
+    #[test]
+    fn steady_state_behind_a_step() {
+        let (delay, threshold) = (200, 40);
+        for profile in [Profile::Rfc, Profile::Linux] {
+            let mut settings = Settings::from(AlgorithmId::Dctcp);
+            let word = match profile {
+                Profile::Rfc => "rfc",
+                Profile::Linux => "linux",
+            };
+            settings.set("profile", Value::Choice(word)).unwrap();
+            let mut link = MarkingLink::new(settings, 10_000, delay, Marking::Step(threshold));
+            link.run(1000 * delay);
+            let (mut alpha, parts) = (0.0, 400);
+            let mut queue = 0.0;
+            for _ in 0..parts {
+                let means = link.run(delay / 4);
+                assert!(means.utilisation > 0.97, "{}", means.utilisation);
+                queue += means.queue / f64::from(parts);
+                let Algorithm::Dctcp(dctcp) = link.algorithm() else {
+                    unreachable!("it is what was started");
+                };
+                alpha += dctcp.law.alpha / f64::from(parts);
+            }
+            let law = (2.0 / (delay + threshold) as f64).sqrt();
+            assert!((alpha / law - 1.0).abs() < 0.15, "{alpha}, law {law}");
+            let middle = threshold as f64 + 1.0 - (delay + threshold + 1) as f64 * law / 4.0;
+            assert!((queue - middle).abs() < 2.0, "{queue}, law {middle}");
+        }
+    }
+}
+
+/// With a share p of marks at random, alpha is p. An episode lasts a round trip without growth;
+/// then every whole window W before the next mark earns a segment: 1 / (e^(pW) − 1) of them in the
+/// mean. The balance with the decrease, pW / 2, is at pW = 1.06.
+#[test]
+fn random_marks_leave_a_window_of_1_06_over_p() {
+    for (per_million, window) in [(50_000, 21.2), (20_000, 53.0), (5_000, 212.0)] {
+        let settings = Settings::from(AlgorithmId::Dctcp);
+        let mut link = MarkingLink::new(settings, 10_000, 2_000, Marking::Random(per_million));
+        link.run(1_000_000);
+        let means = link.run(4_000_000);
+        assert!(
+            (means.window / window - 1.0).abs() < 0.1,
+            "{}",
+            means.window
+        );
+        let share = means.marked * 1e6 / per_million as f64;
+        assert!((share - 1.0).abs() < 0.1, "{share}");
+    }
+}
+
+/// The window that alpha is taken from has the bytes of the ACK that ends it, marked or not, also
+/// when that ACK brings the signal.
+#[test]
+fn the_last_ack_of_a_window_counts_and_counts_once() {
+    let mut flow = Flow::new(from_zero(), 10);
+    flow.path.inflight = 4 * MSS;
+    flow.ack(1, 0, false);
+    flow.ack(3, 0, false);
+    assert_eq!(flow.alpha(), 0.0);
+    // Four of eight: three without a mark were seen, then one, then four with.
+    flow.ack(1, 0, false);
+    assert_eq!(flow.alpha(), 0.0);
+    flow.path.inflight = 8 * MSS;
+    flow.ack(4, 0, false);
+    flow.ack(6, 0, false);
+    flow.ack(3, 3, true);
+    assert_eq!(flow.alpha(), (3.0 / 9.0) / 16.0);
+    flow.path.inflight = 100 * MSS;
+    flow.ack(9, 9, false);
+    // The signal's three are in the window that they ended, not in the next.
+    assert_eq!(flow.alpha(), (3.0 / 9.0) / 16.0 * 15.0 / 16.0 + 1.0 / 16.0);
+}
+
+/// An ACK with a signal of which a part is not marked (AccECN): the rest is taken out again.
+#[test]
+fn a_partly_marked_ack_counts_for_its_part() {
+    let mut flow = Flow::new(from_zero(), 10);
+    flow.path.inflight = 8 * MSS;
+    flow.ack(1, 0, false);
+    flow.ack(4, 1, true);
+    flow.ack(5, 0, false);
+    assert_eq!(flow.alpha(), (1.0 / 9.0) / 16.0);
+}
+
+/// RFC 8257 §3.5 and Linux `dctcp_react_to_loss`: loss halves, whatever alpha is.
+#[test]
+fn loss_and_timeout_are_reno_s() {
+    let mut flow = Flow::new(from_zero(), 20);
+    flow.signal(Signal::Loss);
+    assert_eq!(flow.cwnd(), 10 * MSS);
+    flow.dctcp.on_recovery_exit(0, &flow.path);
+    flow.dctcp.on_rto(0, &flow.path);
+    assert_eq!(flow.dctcp.control().ssthresh, 5 * MSS);
+    assert_eq!(flow.cwnd(), MSS);
+}
+
+/// Marks of which no count comes (RFC 3168 feedback): the second such signal halves, as every
+/// later one, though alpha has gone down meanwhile.
+#[test]
+fn without_a_count_of_marks_it_is_reno() {
+    let mut flow = Flow::new(DctcpParameters::default(), 64);
+    flow.dctcp.window.ssthresh = 64 * MSS;
+    for expected in [32, 16, 8] {
+        flow.signal(Signal::Ecn);
+        assert_eq!(flow.cwnd(), expected * MSS);
+        for _ in 0..20 {
+            flow.ack(1, 0, false);
+        }
+        assert!(flow.alpha() < 0.5, "{}", flow.alpha());
+        flow.dctcp.on_recovery_exit(0, &flow.path);
+    }
+}
+
+/// Linux: in CWR the window does not grow; RFC 5681 growth comes back with its end.
+#[test]
+fn no_growth_until_the_reduced_window_is_delivered() {
+    let mut flow = Flow::new(DctcpParameters::default(), 20);
+    flow.ack(1, 1, true);
+    let reduced = flow.cwnd();
+    flow.ack(40, 0, false);
+    assert_eq!(flow.cwnd(), reduced);
+    flow.dctcp.on_recovery_exit(0, &flow.path);
+    flow.ack(11, 0, false);
+    assert!(flow.cwnd() > reduced);
+}
