@@ -40,6 +40,7 @@ enum Command {
     Flow(flow::Command),
     #[command(subcommand)]
     Algorithm(algorithm::Command),
+    Reload(ask::ReloadArgs),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Status(ask::StatusArgs),
@@ -55,6 +56,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Flow(command) => flow::run(command),
         Command::Algorithm(command) => algorithm::run(command),
+        Command::Reload(args) => ask::reload(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Status(args) => ask::status(&args),

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use windlass_engine::{Counters, FlowInfo};
 use windlass_io::DriverStats;
+use windlass_policy::Policy;
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
@@ -18,6 +19,8 @@ pub(crate) enum Command {
     Status(Sender<Status>),
     /// Turns enforcement off, sending what waits, or on again for new connections.
     Bypass(bool, Sender<()>),
+    /// Puts another policy in charge.
+    Policy(Box<Policy>, Sender<()>),
     Stop,
 }
 
@@ -74,6 +77,11 @@ impl Workers {
 
     pub(crate) fn bypass(&self, on: bool) -> Result<(), Unanswered> {
         self.ask(|answer| Command::Bypass(on, answer)).map(drop)
+    }
+
+    pub(crate) fn set_policy(&self, policy: &Policy) -> Result<(), Unanswered> {
+        self.ask(|answer| Command::Policy(Box::new(policy.clone()), answer))
+            .map(drop)
     }
 
     pub(crate) fn stop(&self) {

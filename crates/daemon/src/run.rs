@@ -4,7 +4,7 @@ use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -72,7 +72,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
         workers: workers.clone(),
         driver: session.info().clone(),
         wire: Mutex::new(Box::new(session)),
-        policy,
+        policy: RwLock::new(policy),
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),
         started: Instant::now(),

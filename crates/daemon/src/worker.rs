@@ -104,6 +104,10 @@ impl<D: Driver> Worker<D> {
                     self.set_bypass(on)?;
                     _ = answer.send(());
                 }
+                Ok(Command::Policy(policy, answer)) => {
+                    self.engine.set_policy(policy);
+                    _ = answer.send(());
+                }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(false),
                 Err(TryRecvError::Empty) => return Ok(true),
             }

@@ -149,6 +149,8 @@ counters! {
     connections,
     /// Flows (directions) governed.
     flows_governed,
+    /// Flows moved to another algorithm while they ran.
+    flows_switched,
     /// Segments marked lost.
     lost,
     /// Segments retransmitted by the box.

@@ -1,6 +1,6 @@
 //! What the engine asks of policy: who is governed, in which mode, by what.
 
-use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
+use windlass_cc::{MILLISECOND, Nanos, Settings};
 use windlass_wire::FlowKey;
 
 use crate::Side;
@@ -69,12 +69,12 @@ impl Redundancy {
 }
 
 /// What policy wants for one direction of one connection.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Verdict {
     /// How far to go.
     pub mode: Mode,
-    /// The congestion control.
-    pub algorithm: AlgorithmId,
+    /// The congestion control, with its parameters.
+    pub algorithm: Settings,
     /// Copies.
     pub redundancy: Redundancy,
     /// Keep the sender's own slow start from ending early (ARCHITECTURE.md, "Head-room").
@@ -85,10 +85,10 @@ pub struct Verdict {
 
 impl Verdict {
     /// Enforce `algorithm` with all the help the engine has, without copies.
-    pub fn enforce(algorithm: AlgorithmId) -> Verdict {
+    pub fn enforce(algorithm: impl Into<Settings>) -> Verdict {
         Verdict {
             mode: Mode::Enforce,
-            algorithm,
+            algorithm: algorithm.into(),
             redundancy: Redundancy::OFF,
             headroom: true,
             insert_sack: true,

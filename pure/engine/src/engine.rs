@@ -226,8 +226,13 @@ impl Engine {
         self.bypass
     }
 
-    /// Puts another policy in charge of new connections.
+    /// Puts another policy in charge: of new connections altogether, of those that run in what can
+    /// change under way, which is algorithm and copies. Mode and head-room stay as they began, and
+    /// a flow that the new policy leaves alone goes on as it was.
     pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
+        for (_, conn) in self.conns.iter_mut() {
+            conn.adopt(&*policy, &mut self.counters);
+        }
         self.policy = policy;
     }
 

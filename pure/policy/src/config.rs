@@ -71,7 +71,7 @@ impl Default for BoxConfig {
 }
 
 /// A configuration without mistakes. The default is that of a file with nothing but its version.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// The box.
     pub device: BoxConfig,
@@ -123,7 +123,13 @@ impl Config {
                 continue;
             };
             verdict.mode = overrides.mode.unwrap_or(verdict.mode);
-            verdict.algorithm = overrides.algorithm.unwrap_or(verdict.algorithm);
+            // A name alone keeps what the file sets of that algorithm.
+            if let Some(id) = overrides
+                .algorithm
+                .filter(|id| *id != verdict.algorithm.id())
+            {
+                verdict.algorithm = id.into();
+            }
             verdict.redundancy = overrides.redundancy.unwrap_or(verdict.redundancy);
         }
     }

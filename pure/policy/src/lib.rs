@@ -28,6 +28,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod algorithm;
 mod config;
 mod error;
 mod limits;
@@ -37,6 +38,7 @@ pub mod read;
 mod rule;
 mod settings;
 
+pub use algorithm::read as read_algorithm;
 pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
 pub use error::{ConfigError, Wrong, suggest};
 pub use policy::Policy;

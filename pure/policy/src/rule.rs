@@ -38,7 +38,7 @@ impl Senders {
 }
 
 /// A rule. All its conditions must hold; one that is empty or `None` always does.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
     /// Its name, as operators see it.
     pub name: String,

@@ -3,7 +3,8 @@
 use windlass_cc::{AlgorithmId, MILLISECOND};
 use windlass_engine::{Mode, Redundancy, Verdict};
 
-use crate::error::{Wrong, suggest};
+use crate::algorithm;
+use crate::error::Wrong;
 use crate::read::{Section, Value};
 
 /// The modes by name.
@@ -45,7 +46,7 @@ pub(crate) fn verdict(section: &mut Section<'_>, default: Verdict) -> Result<Ver
         verdict.mode = value.word(&MODES)?;
     }
     if let Some(value) = section.take("algorithm") {
-        verdict.algorithm = algorithm(&value)?;
+        verdict.algorithm = algorithm::read(value)?;
     }
     if let Some(value) = section.take("redundancy") {
         verdict.redundancy = redundancy(value)?;
@@ -57,15 +58,6 @@ pub(crate) fn verdict(section: &mut Section<'_>, default: Verdict) -> Result<Ver
         verdict.insert_sack = value.boolean()?;
     }
     Ok(verdict)
-}
-
-fn algorithm(value: &Value<'_>) -> Result<AlgorithmId, Wrong> {
-    let name = value.text(DEFAULT_ALGORITHM.name())?;
-    name.parse().map_err(|_| {
-        let known: Vec<&str> = AlgorithmId::ALL.iter().map(|id| id.name()).collect();
-        let what = format!("unknown algorithm \"{name}\"");
-        Wrong::new(value.span(), what, suggest(name, &known))
-    })
 }
 
 /// A word, or a table of which what is not said is off, and the budget full.

@@ -127,6 +127,48 @@ const BAD: &[Bad] = &[
         "algorithm = \"bbr\"",
     ),
     (
+        "version = 1\n[default]\nalgorithm = { beta = 0.5 }\n",
+        (3, 13),
+        "algorithm has no name",
+        "name = \"bbr\"",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"cubic\", betta = 0.5 }\n",
+        (3, 31),
+        "unknown key \"betta\" in algorithm",
+        "did you mean \"beta\"",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"cubic\", beta = 1.5 }\n",
+        (3, 38),
+        "beta is out of range: 1.5",
+        "0.1 to 0.95",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"cubic\", slow_start = \"hystrat\" }\n",
+        (3, 44),
+        "unknown slow_start \"hystrat\"",
+        "did you mean \"hystart\"",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"cubic\", preset = \"abc\" }\n",
+        (3, 40),
+        "cubic has no preset \"abc\"",
+        "did you mean \"abe\"",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"bbr\", preset = \"x\" }\n",
+        (3, 38),
+        "bbr has no preset \"x\"",
+        "leave preset out",
+    ),
+    (
+        "version = 1\n[default]\nalgorithm = { name = \"bbr\", probe_rtt_ms = 0.5 }\n",
+        (3, 44),
+        "probe_rtt_ms is a whole number",
+        "probe_rtt_ms = 10",
+    ),
+    (
         "version = 1\n[default]\nmode = \"enforced\"\n",
         (3, 8),
         "unknown mode",

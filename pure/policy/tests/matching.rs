@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
+use windlass_cc::{AlgorithmId, MILLISECOND, SECOND, Value as Setting};
 use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
 use windlass_policy::{Config, IoMode, Overrides, Policy};
 use windlass_wire::FlowKey;
@@ -103,7 +103,7 @@ fn a_rule_has_the_defaults_it_does_not_replace() {
     assert_eq!(of("10.9.1.1:443", "192.0.2.1:5000", 0, Side::Inside), None);
     let tagged = of("10.1.1.1:22", "198.51.100.1:5000", 7, Side::Inside).unwrap();
     assert_eq!(
-        (tagged.algorithm, tagged.mode),
+        (tagged.algorithm.id(), tagged.mode),
         (AlgorithmId::Reno, Mode::Advise)
     );
     assert_eq!(
@@ -111,7 +111,10 @@ fn a_rule_has_the_defaults_it_does_not_replace() {
         Verdict::enforce(AlgorithmId::Reno).redundancy
     );
     let web = of("10.1.1.1:443", "192.0.2.1:5000", 0, Side::Inside).unwrap();
-    assert_eq!((web.algorithm, web.headroom), (AlgorithmId::Cubic, false));
+    assert_eq!(
+        (web.algorithm.id(), web.headroom),
+        (AlgorithmId::Cubic, false)
+    );
     assert_eq!(
         web.redundancy,
         Redundancy {
@@ -169,7 +172,7 @@ fn flags_replace_what_every_rule_says() {
             continue;
         };
         assert_eq!(
-            (verdict.mode, verdict.algorithm),
+            (verdict.mode, verdict.algorithm.id()),
             (Mode::Observe, AlgorithmId::Bbr3)
         );
         assert_eq!(verdict.redundancy, Redundancy::OFF);
@@ -236,4 +239,38 @@ fn the_degrees_of_redundancy_have_names() {
         let config = config(&format!("[default]\nredundancy = \"{word}\"\n"));
         assert_eq!(config.rules[0].verdict.unwrap().redundancy, expected);
     }
+}
+
+#[test]
+fn an_algorithm_is_a_name_or_a_table_with_preset_and_parameters() {
+    let text = r#"
+[default]
+algorithm = { name = "cubic", preset = "abe", beta = 0.5, slow_start = "standard", fast_convergence = false }
+[[rule]]
+ports = [443]
+[[rule]]
+algorithm = { name = "bbr", min_rtt_filter_ms = 20000 }
+"#;
+    let mut config = config(text);
+    let algorithm = |config: &Config, n: usize| config.rules[n].verdict.unwrap().algorithm;
+    let cubic = algorithm(&config, 0);
+    assert_eq!(cubic.id(), AlgorithmId::Cubic);
+    for (name, value) in [
+        ("ecn_beta", Setting::Number(0.85)),
+        ("beta", Setting::Number(0.5)),
+        ("c", Setting::Number(0.4)),
+        ("slow_start", Setting::Choice("standard")),
+        ("fast_convergence", Setting::Flag(false)),
+    ] {
+        assert_eq!(cubic.get(name), Some(value), "{name}");
+    }
+    let filter = algorithm(&config, 1).get("min_rtt_filter_ms");
+    assert_eq!(filter, Some(Setting::Number(20_000.0)));
+    // A flag that names the same algorithm keeps its parameters.
+    config.override_with(&Overrides {
+        algorithm: Some(AlgorithmId::Cubic),
+        ..Overrides::default()
+    });
+    assert_eq!(algorithm(&config, 0), cubic);
+    assert_eq!(algorithm(&config, 1), AlgorithmId::Cubic.into());
 }

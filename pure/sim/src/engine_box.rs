@@ -51,6 +51,11 @@ impl EngineBox {
         &self.engine
     }
 
+    /// Puts another policy in charge, of the flows that run too.
+    pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
+        self.engine.set_policy(policy);
+    }
+
     /// Lets go of every flow, as a bypass does.
     pub fn bypass(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
         self.engine

@@ -224,7 +224,7 @@ impl Decide for Policy {
 fn engine_for(file: &Path) -> EngineBox {
     let text = std::fs::read_to_string(file).expect("it has just been listed");
     let mut policy = Policy {
-        verdict: Verdict::enforce("bbr".parse().expect("an algorithm")),
+        verdict: Verdict::enforce(AlgorithmId::Bbr),
         both: false,
     };
     let mut limits = Limits::default();
@@ -239,7 +239,7 @@ fn engine_for(file: &Path) -> EngineBox {
             ["repairs"] => verdict.redundancy = Redundancy::REPAIRS,
             ["headroom", "off"] => verdict.headroom = false,
             ["insert_sack", "off"] => verdict.insert_sack = false,
-            ["algorithm", name] => verdict.algorithm = algorithm(name),
+            ["algorithm", name] => verdict.algorithm = algorithm(name).into(),
             [limit, value] => set_limit(&mut limits, limit, value.parse().expect("a number")),
             _ => panic!("{}: {line:?} is no box", file.display()),
         }

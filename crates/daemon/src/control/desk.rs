@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use windlass_engine::Counters;
 use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters};
-use windlass_policy::Policy;
+use windlass_policy::{Config, Policy};
 
 use super::protocol::{Answer, Request, StatusReport};
 use crate::FlowReport;
@@ -34,7 +34,7 @@ impl Wire for Session {
 pub(crate) struct Desk {
     pub workers: Workers,
     pub wire: Mutex<Box<dyn Wire>>,
-    pub policy: Policy,
+    pub policy: RwLock<Policy>,
     pub inside: String,
     pub outside: String,
     pub driver: DriverInfo,
@@ -48,6 +48,7 @@ impl Desk {
             Request::Counters => self.counters(),
             Request::Status => self.status(),
             Request::Bypass { on } => self.bypass(on),
+            Request::Reload { config, file } => self.reload(&config, &file),
         };
         answer.unwrap_or_else(|error| Answer::Error { error })
     }
@@ -63,9 +64,29 @@ impl Desk {
         engines.map(|()| Answer::Bypass { on })
     }
 
+    /// Only the rules: what the box is made of and the ports that the XDP program takes stay.
+    fn reload(&self, text: &str, file: &str) -> Result<Answer, String> {
+        let config = Config::parse(text, file).map_err(|e| e.to_string())?;
+        let policy = config.policy();
+        let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(port) = beyond(&current, &policy) {
+            return Err(format!(
+                "{file} governs {port}, which the running windlass leaves to the kernel: nothing \
+                 was changed; stop it and start it with this file"
+            ));
+        }
+        let reached = self.workers.set_policy(&policy);
+        *current = policy;
+        reached.map_err(|e| e.to_string())?;
+        Ok(Answer::Reloaded {
+            rules: config.rules.len() as u64,
+        })
+    }
+
     fn flows(&self) -> Result<Answer, String> {
         let all = self.workers.flows().map_err(|e| e.to_string())?;
-        let report = |info| FlowReport::new(info, &self.policy);
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let report = |info| FlowReport::new(info, &policy);
         Ok(Answer::Flows {
             flows: all.flows.iter().map(report).collect(),
             omitted: all.omitted as u64,
@@ -106,6 +127,18 @@ impl Desk {
             connections: all.iter().map(|s| s.connections as u64).sum(),
             held_bytes: all.iter().map(|s| s.held_bytes).sum(),
         }))
+    }
+}
+
+/// What `new` governs beyond the ports of `current`.
+fn beyond(current: &Policy, new: &Policy) -> Option<String> {
+    let taken = current.governed_ports()?;
+    match new.governed_ports() {
+        None => Some("every port".to_owned()),
+        Some(ports) => {
+            let other = ports.iter().find(|port| !taken.contains(port))?;
+            Some(format!("port {other}"))
+        }
     }
 }
 

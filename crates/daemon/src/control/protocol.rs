@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::FlowReport;
 
 /// A request: `{"request":"flows"}`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum Request {
     /// All governed flows.
@@ -20,6 +20,14 @@ pub enum Request {
     Bypass {
         /// Off.
         on: bool,
+    },
+    /// Puts the rules of a configuration file in charge: of new connections altogether, of those
+    /// that run in algorithm and copies.
+    Reload {
+        /// The text of the file.
+        config: String,
+        /// Its name, for messages.
+        file: String,
     },
 }
 
@@ -49,6 +57,11 @@ pub enum Answer {
     Bypass {
         /// Whether it is on now.
         on: bool,
+    },
+    /// Done.
+    Reloaded {
+        /// Rules in charge now.
+        rules: u64,
     },
     /// The request was not understood or could not be followed.
     Error {

@@ -19,7 +19,7 @@ use crate::RunError;
 /// Connections served at once; further ones are told so and closed.
 const CONNECTIONS_MAX: usize = 16;
 /// Longest request line, bytes.
-const REQUEST_MAX_BYTES: u64 = 4096;
+const REQUEST_MAX_BYTES: u64 = 1 << 20;
 /// A connection that is silent, or does not take its answer, for so long is closed.
 const SILENCE_LIMIT: Duration = Duration::from_secs(10);
 /// Only the owner may read and write.
@@ -154,7 +154,8 @@ fn serve(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
             return Ok(());
         }
         if !line.ends_with('\n') {
-            return refuse(stream, "a request is one line of at most 4096 bytes");
+            let why = format!("a request is one line of at most {REQUEST_MAX_BYTES} bytes");
+            return refuse(stream, &why);
         }
         let answer = match serde_json::from_str(&line) {
             Ok(request) => desk.answer(request),

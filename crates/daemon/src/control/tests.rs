@@ -3,7 +3,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use windlass_cc::Phase;
 use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side};
 use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
-use windlass_policy::Config;
+use windlass_policy::{Config, Policy};
 use windlass_wire::{Addr, FlowKey};
 
 use super::desk::Wire;
@@ -92,6 +92,10 @@ struct Fake {
 
 impl Fake {
     fn start(deaf: bool) -> Fake {
+        Fake::with(deaf, Config::default().policy())
+    }
+
+    fn with(deaf: bool, policy: Policy) -> Fake {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("run/w.sock");
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -122,6 +126,11 @@ impl Fake {
                             };
                             answer.send(status).unwrap();
                         }
+                        Command::Policy(policy, answer) => {
+                            let ports = policy.governed_ports();
+                            log.lock().unwrap().push(format!("policy {ports:?}"));
+                            answer.send(()).unwrap();
+                        }
                         Command::Bypass(on, answer) => {
                             bypass = on;
                             log.lock().unwrap().push(format!("worker {on}"));
@@ -135,7 +144,7 @@ impl Fake {
         let desk = Desk {
             workers: workers.clone(),
             wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
-            policy: Config::default().policy(),
+            policy: RwLock::new(policy),
             inside: "lan".to_owned(),
             outside: "wan".to_owned(),
             driver: DriverInfo {
@@ -246,6 +255,55 @@ fn bypass_reaches_all_workers_before_the_kernel_takes_over() {
     );
 }
 
+fn reload(fake: &Fake, config: &str) -> Result<Answer, AskError> {
+    let request = Request::Reload {
+        config: config.to_owned(),
+        file: "w.toml".to_owned(),
+    };
+    ask(&fake.path(), request)
+}
+
+#[test]
+fn another_policy_reaches_all_workers_and_names_the_flows() {
+    let fake = Fake::start(false);
+    let config = "version = 1\n[[rule]]\nname = \"web\"\nports = [443]\nalgorithm = \"reno\"\n";
+    assert_eq!(
+        reload(&fake, config).unwrap(),
+        Answer::Reloaded { rules: 1 }
+    );
+    let log = fake.log.lock().unwrap().join(", ");
+    assert_eq!(log, "policy Some([443]), policy Some([443])");
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
+        panic!("no flows");
+    };
+    assert_eq!(flows[0].rule.as_deref(), Some("web"));
+}
+
+/// What is refused changes nothing: a mistake in the file, and ports that the XDP program leaves
+/// to the kernel.
+#[test]
+fn a_policy_that_cannot_be_followed_is_refused() {
+    let web = "version = 1\n[[rule]]\nports = [443]\n";
+    let policy = Config::parse(web, "w.toml").unwrap().policy();
+    let fake = Fake::with(false, policy);
+    for (config, expected) in [
+        (
+            "version = 1\n[[rule]]\nalgorithm = \"cubik\"\n",
+            "w.toml:3:13: unknown algorithm",
+        ),
+        ("version = 1\n", "w.toml governs every port"),
+        (
+            "version = 1\n[[rule]]\nports = [443, 80]\n",
+            "governs port 80",
+        ),
+    ] {
+        let error = reload(&fake, config).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert!(fake.log.lock().unwrap().is_empty());
+    assert!(reload(&fake, web).is_ok());
+}
+
 #[test]
 fn a_deaf_worker_makes_an_error_in_time_and_the_kernel_takes_over_all_the_same() {
     let fake = Fake::start(true);
@@ -275,8 +333,8 @@ fn what_is_no_request_is_told_so() {
         );
         assert!(answer.contains("not a request"), "{text:?}: {answer}");
     }
-    let endless = fake.raw(&"x".repeat(5000));
-    assert!(endless.contains("at most 4096 bytes"), "{endless}");
+    let endless = fake.raw(&"x".repeat(1 << 20));
+    assert!(endless.contains("at most 1048576 bytes"), "{endless}");
 }
 
 #[test]

@@ -6,6 +6,7 @@ use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
 
 use crate::context::Context;
+use crate::counters::Counters;
 use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side};
@@ -289,6 +290,16 @@ impl Conn {
             self.key
         } else {
             self.key.reversed()
+        }
+    }
+
+    /// What another policy says of the directions that are governed.
+    pub(crate) fn adopt(&mut self, policy: &dyn Decide, counters: &mut Counters) {
+        for side in [Side::Inside, Side::Outside] {
+            let verdict = policy.decide(&self.key_from(side), side);
+            if let (Some(flow), Some(verdict)) = (&mut self.flows[side.index()], verdict) {
+                counters.flows_switched += u64::from(flow.adopt(&verdict));
+            }
         }
     }
 

@@ -169,10 +169,10 @@ impl Flow {
             self.rack
                 .on_delivered(ctx.now, piece.sent_at, piece.end, !once, self.path.min_rtt);
             self.sampler
-                .on_delivered(ctx.now, len, piece.sent_at, piece.end, &piece.snapshot);
+                .on_delivered(len, piece.sent_at, piece.end, &piece.snapshot);
             if once {
                 self.train
-                    .on_delivered(piece.sent_at, piece.end, piece.snapshot.copies);
+                    .on_delivered(piece.sent_at, piece.end, piece.copies);
             }
         }
         score.repaired |= piece.transmissions > 1;

@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 
-use windlass_cc::Nanos;
+use windlass_cc::{Nanos, RateSnapshot};
 
-use super::rate::Snapshot;
 use crate::Pkt;
 
 /// One segment of the sender, from its arrival until it is cumulatively acknowledged.
@@ -22,7 +21,9 @@ pub(crate) struct Piece {
     /// Last transmission, 0 before the first.
     pub sent_at: Nanos,
     /// State of the rate sampler when it was last sent.
-    pub snapshot: Snapshot,
+    pub snapshot: RateSnapshot,
+    /// Copies that had left before that.
+    pub copies: u32,
     /// ACK number and window in the packet.
     pub ack: u32,
     pub window: u16,
@@ -49,7 +50,8 @@ impl Piece {
             pkt: None,
             arrived_at: now,
             sent_at: 0,
-            snapshot: Snapshot::default(),
+            snapshot: RateSnapshot::default(),
+            copies: 0,
             ack: 0,
             window: 0,
             partial_at: 0,

@@ -18,12 +18,11 @@ mod own_acks;
 mod pace;
 mod rack;
 mod ranges;
-mod rate;
 mod repair;
 mod send;
 mod train;
 
-use windlass_cc::{Controller, Nanos, Path};
+use windlass_cc::{Controller, Nanos, Path, RateSampler};
 use windlass_wire::Template;
 
 use crate::context::Context;
@@ -37,7 +36,6 @@ pub use info::FlowInfo;
 use pace::Pacer;
 use rack::Rack;
 use ranges::Ranges;
-use rate::RateSampler;
 use train::Train;
 
 /// What the handshake settled for one direction of data.
@@ -273,6 +271,20 @@ impl Flow {
             setup,
             verdict,
         }
+    }
+
+    /// Takes over algorithm and copies from another verdict. The algorithm starts from what is known
+    /// of the path (`Controller::switch`). True if it is another one, or set otherwise.
+    pub(crate) fn adopt(&mut self, verdict: &Verdict) -> bool {
+        self.verdict.redundancy = verdict.redundancy;
+        if self.verdict.algorithm == verdict.algorithm {
+            return false;
+        }
+        self.verdict.algorithm = verdict.algorithm;
+        self.path.inflight = self.inflight;
+        let seed = self.setup.seed ^ self.una;
+        self.cc.switch(verdict.algorithm, &self.path, seed);
+        true
     }
 
     /// The box changes what this flow's ends see.

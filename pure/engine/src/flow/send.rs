@@ -3,7 +3,6 @@
 use windlass_cc::{MILLISECOND, Nanos, Phase, SendEvent, rate_over};
 use windlass_wire::{Editor, Flags, Timestamps, parse};
 
-use super::rate::Snapshot;
 use super::{Flow, LimitedBy};
 use crate::context::Context;
 use crate::{Pool, seq};
@@ -101,7 +100,8 @@ impl Flow {
     pub(crate) fn account_transmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
         let piece = self.hold.get(index);
         let (len, again, was_lost) = (piece.len(), piece.sent, piece.lost);
-        let snapshot = self.sampler.on_sent(ctx.now, self.inflight, len);
+        let first = self.inflight == 0;
+        let snapshot = self.sampler.on_sent(ctx.now, first, self.inflight + len);
         if was_lost {
             self.lost_bytes -= len;
         }
@@ -109,10 +109,8 @@ impl Flow {
             self.inflight += len;
         }
         let piece = self.hold.get_mut(index);
-        piece.snapshot = Snapshot {
-            copies: self.copies.sent(),
-            ..snapshot
-        };
+        piece.snapshot = snapshot;
+        piece.copies = self.copies.sent();
         piece.sent_at = ctx.now;
         piece.sent = true;
         piece.lost = false;

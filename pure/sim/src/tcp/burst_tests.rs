@@ -115,7 +115,7 @@ fn with_the_end_of_the_stream_a_short_segment_does_not_wait() {
 #[test]
 fn pacing_spreads_bursts_of_a_millisecond() {
     let config = EndConfig {
-        algorithm: crate::tcp::ServerAlgorithm::Native("bbr".parse().expect("registered")),
+        algorithm: crate::tcp::ServerAlgorithm::Native(windlass_cc::AlgorithmId::Bbr.into()),
         ..EndConfig::default()
     };
     let mut s = Sender::new(&config);

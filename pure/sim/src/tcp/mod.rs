@@ -10,7 +10,6 @@ mod endpoint;
 mod input;
 mod native;
 mod output;
-mod rate;
 mod receiver;
 mod recovery;
 mod reduction;

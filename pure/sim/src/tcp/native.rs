@@ -2,7 +2,7 @@
 //! `cong_control`: window and rate are what the algorithm says, in recovery too.
 
 use windlass_cc::{
-    AckEvent, AlgorithmId, CongestionEvent, Controller, Nanos, Path, SendEvent, Signal,
+    AckEvent, CongestionEvent, Controller, Nanos, Path, SendEvent, Settings, Signal,
 };
 
 use super::ack::{Ack, Progress};
@@ -28,13 +28,13 @@ struct Before {
 }
 
 impl Native {
-    fn new(id: AlgorithmId, mss: u32, rtt: Nanos, seed: u64) -> Self {
+    fn new(settings: Settings, mss: u32, rtt: Nanos, seed: u64) -> Self {
         let mut path = Path::new(mss);
         if rtt > 0 {
             path.on_rtt(rtt);
         }
         Native {
-            controller: Controller::new(id, &path, seed),
+            controller: Controller::new(settings, &path, seed),
             path,
             before: Before::default(),
             left: false,
@@ -56,8 +56,8 @@ impl Native {
 impl Sender {
     /// The handshake is over and has measured the RTT. `seed`: of the algorithm's chances.
     pub fn start_algorithm(&mut self, seed: u64) {
-        if let ServerAlgorithm::Native(id) = self.cc.algorithm() {
-            let native = Native::new(id, self.mss, self.rtt.srtt, seed);
+        if let ServerAlgorithm::Native(settings) = self.cc.algorithm() {
+            let native = Native::new(settings, self.mss, self.rtt.srtt, seed);
             self.native = Some(Box::new(native));
             self.follow_algorithm();
         }
@@ -128,15 +128,9 @@ impl Sender {
         }
     }
 
-    /// A recovery begins. If it does so with the very ACK that ended the one before, Linux' BBR v1
-    /// takes the two for one: it compares the states after two ACKs
-    /// (`bbr_set_cwnd_to_recover_or_restore`), and conserves packets once only.
+    /// A recovery begins, maybe with the very ACK that ended the one before.
     pub(super) fn tell_congestion(&mut self, now: Nanos, signal: Signal) {
         self.with_algorithm(|native| {
-            if native.left && native.controller.id() == AlgorithmId::Bbr {
-                native.left = false;
-                return;
-            }
             native.tell_left(now);
             let event = CongestionEvent {
                 now,
@@ -171,10 +165,8 @@ impl Sender {
 
     /// The ACK has been taken in (`cong_control` in Linux).
     pub(super) fn tell_ack(&mut self, ack: &Ack, p: &Progress) {
-        let rate = {
-            let lost = self.bytes_of(self.board.marked_lost);
-            self.sampler.take(ack.now, self.rtt.min_rtt, lost)
-        };
+        self.sampler.lost = self.bytes_of(self.board.marked_lost);
+        let rate = self.sampler.take(ack.now, self.rtt.min_rtt);
         if let Some(rate) = rate {
             self.stats.delivery_rate = rate.rate;
         }

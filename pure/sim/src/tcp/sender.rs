@@ -3,11 +3,10 @@
 //!
 //! Offsets count from the first byte of the stream; the FIN takes one behind the last.
 
-use windlass_cc::Nanos;
+use windlass_cc::{Nanos, RateSampler, RateSnapshot};
 
 use super::config::{EndConfig, EndStats};
 use super::native::Native;
-use super::rate::{RateSampler, Snapshot};
 use super::rtt::RttEstimator;
 use super::sent::Scoreboard;
 use super::server_cc::ServerCc;
@@ -291,11 +290,11 @@ impl Sender {
         Some(self.send_new(now, start, end.min(self.burst_end)))
     }
 
-    fn snapshot(&mut self, now: Nanos, in_flight: usize) -> Snapshot {
+    fn snapshot(&mut self, now: Nanos, in_flight: usize) -> RateSnapshot {
         let first = self.board.packets_out() == 0;
-        let lost = self.bytes_of(self.board.marked_lost);
         let in_flight = self.bytes_of(in_flight + 1);
-        self.sampler.on_sent(now, first, in_flight, lost)
+        self.sampler.lost = self.bytes_of(self.board.marked_lost);
+        self.sampler.on_sent(now, first, in_flight)
     }
 
     /// A FIN alone may go one beyond the edge, as it takes no buffer.

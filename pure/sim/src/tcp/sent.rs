@@ -2,9 +2,7 @@
 
 use std::collections::VecDeque;
 
-use windlass_cc::Nanos;
-
-use super::rate::Snapshot;
+use windlass_cc::{Nanos, RateSnapshot};
 
 /// One segment in the network, or thought to be lost there.
 #[derive(Clone, Copy, Debug)]
@@ -24,7 +22,7 @@ pub struct Sent {
     /// Retransmitted since it was taken for lost.
     pub retransmitted: bool,
     /// What was known at that transmission, for the delivery rate.
-    pub snapshot: Snapshot,
+    pub snapshot: RateSnapshot,
 }
 
 /// Segments between `una` and `nxt`, in order, and how many of them are what.
@@ -67,7 +65,7 @@ impl Scoreboard {
     }
 
     /// A segment leaves for the first time.
-    pub fn push(&mut self, start: u64, end: u64, at: Nanos, snapshot: Snapshot) {
+    pub fn push(&mut self, start: u64, end: u64, at: Nanos, snapshot: RateSnapshot) {
         self.segments.push_back(Sent {
             start,
             end,
@@ -185,7 +183,7 @@ impl Scoreboard {
     }
 
     /// The newest segment leaves again as a tail probe, which is not counted as in flight.
-    pub fn touch_tail(&mut self, at: Nanos, snapshot: Snapshot) {
+    pub fn touch_tail(&mut self, at: Nanos, snapshot: RateSnapshot) {
         if let Some(tail) = self.segments.back_mut() {
             tail.at = at;
             tail.retransmissions += 1;
@@ -194,7 +192,7 @@ impl Scoreboard {
     }
 
     /// The segment at `index` leaves again.
-    pub fn retransmit(&mut self, index: usize, at: Nanos, snapshot: Snapshot) -> Sent {
+    pub fn retransmit(&mut self, index: usize, at: Nanos, snapshot: RateSnapshot) -> Sent {
         let segment = &mut self.segments[index];
         self.retrans_out += usize::from(!segment.retransmitted);
         self.to_resend -= usize::from(segment.lost && !segment.retransmitted);
@@ -213,7 +211,7 @@ mod tests {
     fn board(segments: u64) -> Scoreboard {
         let mut board = Scoreboard::default();
         for i in 0..segments {
-            board.push(i * 10, i * 10 + 10, i, Snapshot::default());
+            board.push(i * 10, i * 10 + 10, i, RateSnapshot::default());
         }
         board
     }
@@ -226,7 +224,10 @@ mod tests {
         assert_eq!(board.mark_lost(|s| s.end <= 30), 3);
         assert_eq!(board.in_flight(), 4);
         let index = board.next_lost().expect("three are lost");
-        assert_eq!(board.retransmit(index, 99, Snapshot::default()).start, 0);
+        assert_eq!(
+            board.retransmit(index, 99, RateSnapshot::default()).start,
+            0
+        );
         assert_eq!((board.in_flight(), board.next_lost()), (5, Some(1)));
         board.acknowledge(60, true, |_| {});
         assert_eq!((board.packets_out(), board.in_flight()), (4, 4));
@@ -240,7 +241,7 @@ mod tests {
     fn a_lost_retransmission_is_lost_again() {
         let mut board = board(2);
         board.mark_lost(|s| s.start == 0);
-        board.retransmit(0, 5, Snapshot::default());
+        board.retransmit(0, 5, RateSnapshot::default());
         assert_eq!((board.lost_out, board.retrans_out), (1, 1));
         assert_eq!(board.mark_lost(|s| s.start == 0), 1);
         assert_eq!((board.lost_out, board.retrans_out), (1, 0));

@@ -6,10 +6,10 @@
 //! with that file's thresholds. Independent of `windlass-cc` on purpose: this is the sender that a
 //! box meets, not the one it would like.
 
-use windlass_cc::{AlgorithmId, MILLISECOND, Nanos, SECOND};
+use windlass_cc::{MILLISECOND, Nanos, SECOND, Settings};
 
 /// Which law the sender grows its window by.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ServerAlgorithm {
     /// RFC 5681.
     Reno,
@@ -18,8 +18,8 @@ pub enum ServerAlgorithm {
         /// Leave slow start on long ACK trains and on rising delay.
         hystart: bool,
     },
-    /// Any algorithm of `windlass-cc`, which sets window and rate itself.
-    Native(AlgorithmId),
+    /// Any algorithm of `windlass-cc`, however it is set; window and rate are what it says.
+    Native(Settings),
 }
 
 /// Why HyStart ended slow start.

@@ -1,0 +1,34 @@
+//! The files in the documentation are files that are read.
+
+use windlass_policy::Config;
+
+/// The TOML blocks of a page.
+fn blocks(page: &str) -> Vec<&str> {
+    let after = page.split("```toml\n").skip(1);
+    after.filter_map(|rest| rest.split("```").next()).collect()
+}
+
+#[test]
+fn every_example_is_accepted() {
+    let pages = [
+        ("README.md", include_str!("../../../README.md"), 1),
+        ("docs/policy.md", include_str!("../../../docs/policy.md"), 3),
+    ];
+    for (name, page, count) in pages {
+        let blocks = blocks(page);
+        assert_eq!(blocks.len(), count, "{name}");
+        for block in blocks {
+            Config::parse(block, name).unwrap_or_else(|e| panic!("{e}"));
+        }
+    }
+}
+
+/// What the page of limits says is what holds without it.
+#[test]
+fn the_limits_are_the_defaults() {
+    let page = include_str!("../../../docs/policy.md");
+    let blocks = blocks(page);
+    let limits = blocks.last().expect("the limits");
+    let config = Config::parse(limits, "docs/policy.md").unwrap();
+    assert_eq!(config.limits, Config::default().limits);
+}
