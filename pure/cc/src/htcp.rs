@@ -19,11 +19,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Millis, parameters};
 use crate::scale::mul_div;
 use crate::slow_start::{SlowStart, SlowStartRule};
-use crate::window::Window;
+use crate::window::{Window, mss};
 use crate::windowed::{Cause, Law, Windowed};
-use crate::{
-    About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, SECOND, Signals, Value,
-};
+use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 mod throughput;
 
@@ -36,8 +34,11 @@ const BETA_MAX: f64 = 0.8;
 const LEAST_RTT_TO_ADAPT: Nanos = 10 * MILLISECOND;
 /// The largest RTT rises by no more at once: an outlier is not a queue (Linux).
 const MAX_RTT_STEP: Nanos = 20 * MILLISECOND;
-/// The RTT at which RTT scaling changes nothing, and the factors that it may have.
-const REFERENCE_RTT: f64 = 0.1;
+/// In a nanosecond.
+const SECONDS: f64 = 1e-9;
+/// Its inverse is the RTT at which RTT scaling changes nothing, 100 ms; and the factors that it may
+/// have.
+const PER_REFERENCE_RTT: f64 = 10.0;
 const RTT_SCALES: (f64, f64) = (0.1, 2.0);
 
 parameters! {
@@ -105,10 +106,10 @@ impl HtcpLaw {
             Profile::Rfc => factor,
         };
         let beyond = self.elapsed(now).saturating_sub(p.delta_l.nanos());
-        let seconds = beyond as f64 / SECOND as f64;
+        let seconds = beyond as f64 * SECONDS;
         let mut factor = steps(1.0 + 10.0 * seconds + 0.25 * seconds * seconds);
         if p.rtt_scaling && path.min_rtt != Nanos::MAX {
-            let scale = path.min_rtt as f64 / (SECOND as f64 * REFERENCE_RTT);
+            let scale = path.min_rtt as f64 * SECONDS * PER_REFERENCE_RTT;
             factor = steps(factor * scale.clamp(RTT_SCALES.0, RTT_SCALES.1)).max(1.0);
         }
         2.0 * (1.0 - f64::from(self.beta)) * factor
@@ -209,8 +210,12 @@ impl Law for HtcpLaw {
         self.since
             .get_or_insert(NonZeroU64::MIN.saturating_add(event.now));
         let alpha = self.alpha(event.now, path, parameters);
-        let credit = bytes as f64 * alpha.min(window.segments(path));
-        window.add_segments(window.cwnd, credit as u64, path);
+        let mss = mss(path);
+        if alpha * mss as f64 > window.cwnd as f64 {
+            window.add_segments(mss, bytes, path);
+        } else {
+            window.add_segments(window.cwnd, (bytes as f64 * alpha) as u64, path);
+        }
     }
 
     fn held(&mut self, event: &AckEvent, _: &mut Window, _: &Path, _: &HtcpParameters) {

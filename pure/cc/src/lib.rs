@@ -6,94 +6,89 @@
 //! [`Path`], so that a live flow can move from one algorithm to another.
 //!
 //! To add one: a file with a [`Law`] for the window (then it is `Windowed<ThatLaw>`), or with a type
-//! that implements [`CongestionControl`] itself; its `mod` line here; its line in `registry.rs`.
+//! that implements [`CongestionControl`] itself; and its line in `with_algorithms` below.
 #![forbid(unsafe_code)]
+
+/// The algorithms: module, type and Linux name, a line each. Everything else follows from it.
+macro_rules! with_algorithms {
+    ($then:ident) => {
+        $then! {
+            reno::Reno = "reno";
+            cubic::Cubic = "cubic";
+            bbr::Bbr = "bbr";
+            bbr3::Bbr3 = "bbr3";
+            dctcp::Dctcp = "dctcp";
+            prague::Prague = "prague";
+            highspeed::HighSpeed = "highspeed";
+            scalable::Scalable = "scalable";
+            hybla::Hybla = "hybla";
+            illinois::Illinois = "illinois";
+            compound::Compound = "compound";
+            vegas::Vegas = "vegas";
+            westwood::Westwood = "westwood";
+            htcp::Htcp = "htcp";
+            yeah::Yeah = "yeah";
+            veno::Veno = "veno";
+            bic::Bic = "bic";
+            fast::Fast = "fast";
+            copa::Copa = "copa";
+            ledbat::Ledbat = "ledbat";
+            mystique_bbr::MystiqueBbr = "mystique_bbr";
+        }
+    };
+}
+
+macro_rules! modules {
+    ($($module:ident::$algorithm:ident = $name:literal;)+) => {
+        $(mod $module; pub use $module::$algorithm;)+
+    };
+}
+
+with_algorithms!(modules);
 
 mod about;
 mod additive_increase;
-mod bbr;
-mod bbr3;
-mod bic;
-mod compound;
 mod controller;
-mod copa;
-mod cubic;
-mod dctcp;
 mod event;
 mod export;
-mod fast;
-mod highspeed;
-mod htcp;
-mod hybla;
-mod illinois;
-mod ledbat;
 mod marked_share;
 #[cfg(test)]
 mod marking_link;
-mod mystique_bbr;
 mod parameter;
 mod path;
-mod prague;
 mod prr;
 mod rate_sampler;
 mod registry;
-mod reno;
 mod rounds;
 mod rtt_round;
-mod scalable;
 mod scale;
 #[cfg(test)]
 mod scripted;
 mod seeded;
 mod settings;
 mod slow_start;
-mod vegas;
-mod veno;
-mod westwood;
 mod window;
 mod windowed;
 mod windowed_filter;
-mod yeah;
 
 pub use about::{About, Signals};
 pub use additive_increase::AdditiveIncrease;
-pub use bbr::Bbr;
-pub use bbr3::Bbr3;
-pub use bic::Bic;
-pub use compound::Compound;
 pub use controller::Controller;
-pub use copa::Copa;
-pub use cubic::Cubic;
-pub use dctcp::Dctcp;
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
 pub use export::ImportError;
-pub use fast::Fast;
-pub use highspeed::HighSpeed;
-pub use htcp::Htcp;
-pub use hybla::Hybla;
-pub use illinois::Illinois;
-pub use ledbat::Ledbat;
-pub use mystique_bbr::MystiqueBbr;
 pub use parameter::{
     NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,
 };
 pub use path::Path;
-pub use prague::Prague;
 pub use prr::Prr;
 pub use rate_sampler::{RateSampler, RateSnapshot};
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
-pub use reno::Reno;
-pub use scalable::Scalable;
 pub use scale::{bytes_over, mul_div, rate_over};
 pub use settings::{Settings, WrongSetting};
 pub use slow_start::{Growth, HyStart, HyStartPlusPlus, SlowStart, SlowStartRule};
-pub use vegas::Vegas;
-pub use veno::Veno;
-pub use westwood::Westwood;
 pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES, Window};
 pub use windowed::{Cause, Law, Windowed};
 pub use windowed_filter::{WindowedFilter, WindowedMax, WindowedMin};
-pub use yeah::Yeah;
 
 /// A point in time, or a span of it, in nanoseconds. The origin is the caller's.
 pub type Nanos = u64;

@@ -1,4 +1,4 @@
-//! The list of algorithms. Each is known by the name that Linux gives it.
+//! What follows from the list of algorithms (`lib.rs`): each is known by the name that Linux gives it.
 
 use core::fmt;
 use core::str::FromStr;
@@ -13,13 +13,13 @@ use crate::{
 };
 
 macro_rules! registry {
-    ($($variant:ident($algorithm:ty) = $name:literal;)+) => {
+    ($($module:ident::$variant:ident = $name:literal;)+) => {
         /// Any of the algorithms, as plain data.
         #[derive(Clone, Debug)]
         // A flow holds one of them in place, whichever it is: a pointer would cost an allocation.
         #[allow(clippy::large_enum_variant)]
         pub enum Algorithm {
-            $(#[doc = $name] $variant($algorithm),)+
+            $(#[doc = $name] $variant(crate::$module::$variant),)+
         }
 
         /// The name of an algorithm.
@@ -31,7 +31,7 @@ macro_rules! registry {
         /// The parameters of any of the algorithms.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) enum AnyParameters {
-            $($variant(<$algorithm as CongestionControl>::Parameters),)+
+            $($variant(<crate::$module::$variant as CongestionControl>::Parameters),)+
         }
 
         impl AlgorithmId {
@@ -46,27 +46,27 @@ macro_rules! registry {
             /// What it says of itself.
             pub const fn about(self) -> &'static About {
                 match self {
-                    $(AlgorithmId::$variant => &<$algorithm as CongestionControl>::ABOUT),+
+                    $(AlgorithmId::$variant => &<crate::$module::$variant as CongestionControl>::ABOUT),+
                 }
             }
 
             /// What can be set.
             pub const fn parameters(self) -> &'static [Parameter] {
                 match self { $(AlgorithmId::$variant => {
-                    <<$algorithm as CongestionControl>::Parameters as Parameters>::LIST
+                    <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::LIST
                 })+ }
             }
 
             /// Named sets of values.
             pub const fn presets(self) -> &'static [Preset] {
                 match self { $(AlgorithmId::$variant => {
-                    <<$algorithm as CongestionControl>::Parameters as Parameters>::PRESETS
+                    <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::PRESETS
                 })+ }
             }
 
             /// Bytes of state that a flow needs for it.
             pub const fn state_bytes(self) -> usize {
-                match self { $(AlgorithmId::$variant => size_of::<$algorithm>()),+ }
+                match self { $(AlgorithmId::$variant => size_of::<crate::$module::$variant>()),+ }
             }
         }
 
@@ -177,29 +177,7 @@ macro_rules! registry {
     (@call $a:ident $method:ident ($($arg:ident),*)) => { $a.$method($($arg),*) };
 }
 
-registry! {
-    Reno(crate::reno::Reno) = "reno";
-    Cubic(crate::cubic::Cubic) = "cubic";
-    Bbr(crate::bbr::Bbr) = "bbr";
-    Bbr3(crate::bbr3::Bbr3) = "bbr3";
-    Scalable(crate::scalable::Scalable) = "scalable";
-    Vegas(crate::vegas::Vegas) = "vegas";
-    Dctcp(crate::dctcp::Dctcp) = "dctcp";
-    Veno(crate::veno::Veno) = "veno";
-    HighSpeed(crate::highspeed::HighSpeed) = "highspeed";
-    MystiqueBbr(crate::mystique_bbr::MystiqueBbr) = "mystique_bbr";
-    Htcp(crate::htcp::Htcp) = "htcp";
-    Bic(crate::bic::Bic) = "bic";
-    Westwood(crate::westwood::Westwood) = "westwood";
-    Copa(crate::copa::Copa) = "copa";
-    Yeah(crate::yeah::Yeah) = "yeah";
-    Hybla(crate::hybla::Hybla) = "hybla";
-    Illinois(crate::illinois::Illinois) = "illinois";
-    Ledbat(crate::ledbat::Ledbat) = "ledbat";
-    Compound(crate::compound::Compound) = "compound";
-    Fast(crate::fast::Fast) = "fast";
-    Prague(crate::prague::Prague) = "prague";
-}
+with_algorithms!(registry);
 
 impl<'de> Deserialize<'de> for Algorithm {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

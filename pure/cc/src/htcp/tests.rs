@@ -1,6 +1,6 @@
 use super::*;
 use crate::scripted::Scripted;
-use crate::{CongestionControl, Signal};
+use crate::{CongestionControl, SECOND, Signal};
 
 /// In congestion avoidance, a loss just over.
 fn flow(segments: u64, parameters: HtcpParameters) -> Scripted<HtcpLaw> {
