@@ -14,8 +14,13 @@ use tempfile::TempDir;
 use crate::archive::Archive;
 use crate::image::Image;
 
-/// A guest that prints nothing for so long, in real time, is taken for dead.
+/// A guest that prints nothing for so long is taken for dead: in its processor's time, since on a
+/// busy machine it gets little of that.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(600);
+/// In real time, if it uses less of a processor than this: it waits for what never comes.
+const STANDSTILL_SHARE: f64 = 0.01;
+/// `/proc/<pid>/stat` counts in these (`USER_HZ`).
+const TICKS_PER_S: f64 = 100.0;
 const MEMORY_MIB: u32 = 1024;
 /// Room for translated code, MiB. When it is full, all of it is translated anew.
 const TRANSLATION_MIB: u32 = 256;
@@ -54,8 +59,16 @@ pub enum Event {
 pub struct Guest {
     qemu: Child,
     lines: Receiver<std::io::Result<String>>,
-    heard: Instant,
+    heard: Heard,
     folder: TempDir,
+}
+
+/// The last sign of life.
+#[derive(Clone, Copy, Debug)]
+struct Heard {
+    at: Instant,
+    /// Processor time used by then, s.
+    cpu_s: f64,
 }
 
 impl Guest {
@@ -78,9 +91,9 @@ impl Guest {
             .context("cannot run setpriv and QEMU")?;
         let stdout = qemu.stdout.take().context("QEMU has no output")?;
         Ok(Guest {
+            heard: Heard::now(qemu.id()),
             qemu,
             lines: read(stdout),
-            heard: Instant::now(),
             folder,
         })
     }
@@ -92,17 +105,21 @@ impl Guest {
     pub fn next(&mut self, patience: Duration) -> Result<Event> {
         match self.lines.recv_timeout(patience) {
             Ok(line) => {
-                self.heard = Instant::now();
+                self.heard = Heard::now(self.qemu.id());
                 let line = line.context("the guest printed what is no text")?;
                 Ok(Event::Line(line))
             }
-            Err(RecvTimeoutError::Timeout) if self.heard.elapsed() < SILENCE_LIMIT => {
-                Ok(Event::Quiet)
-            }
             Err(RecvTimeoutError::Timeout) => {
-                let said = self.last_words();
-                let limit = SILENCE_LIMIT.as_secs();
-                bail!("the guest has been silent for {limit} s; its console:\n{said}");
+                let used_s = cpu_s(self.qemu.id()) - self.heard.cpu_s;
+                let silent_s = self.heard.at.elapsed().as_secs_f64();
+                if is_dead(silent_s, used_s) {
+                    let said = self.last_words();
+                    bail!(
+                        "the guest has been silent for {silent_s:.0} s, {used_s:.0} s of them at \
+                         work; its console:\n{said}"
+                    );
+                }
+                Ok(Event::Quiet)
             }
             Err(RecvTimeoutError::Disconnected) => self.ended(),
         }
@@ -129,6 +146,30 @@ impl Guest {
         let shown = console::last_words(&console);
         bail!("the guest died ({exit}). {said}\nits console:\n{shown}");
     }
+}
+
+impl Heard {
+    fn now(pid: u32) -> Heard {
+        Heard {
+            at: Instant::now(),
+            cpu_s: cpu_s(pid),
+        }
+    }
+}
+
+/// Silent for `silent_s` of real time, of which it has worked `used_s`.
+fn is_dead(silent_s: f64, used_s: f64) -> bool {
+    let limit_s = SILENCE_LIMIT.as_secs_f64();
+    used_s >= limit_s || (silent_s >= limit_s && used_s < STANDSTILL_SHARE * silent_s)
+}
+
+/// User and system time of a process, s; 0 once it is gone.
+fn cpu_s(pid: u32) -> f64 {
+    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    // The name, in parentheses, may have spaces in it; utime and stime are 14 and 15.
+    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let fields = after_name.split_whitespace().skip(11).take(2);
+    fields.flat_map(str::parse::<u64>).sum::<u64>() as f64 / TICKS_PER_S
 }
 
 impl Drop for Guest {
@@ -176,4 +217,28 @@ fn read(output: ChildStdout) -> Receiver<std::io::Result<String>> {
         }
     });
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_guest_that_gets_little_of_a_processor_is_not_dead() {
+        assert!(!is_dead(3000.0, 300.0));
+        assert!(is_dead(601.0, 600.0));
+        assert!(is_dead(600.0, 0.5));
+        assert!(!is_dead(599.0, 0.5));
+    }
+
+    #[test]
+    fn the_time_of_a_process_grows_while_it_works() {
+        let pid = std::process::id();
+        let before = cpu_s(pid);
+        let mut sum = 0u64;
+        while cpu_s(pid) <= before {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        assert_eq!(cpu_s(0), 0.0);
+    }
 }
