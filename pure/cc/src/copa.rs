@@ -10,7 +10,9 @@
 //! and marks never do.
 //! Different: an unused window does not grow (it may shrink); per byte, not per ACK; v never asks
 //! for more than a window per round trip (the authors' genericCC bounds it likewise); 1/delta never
-//! falls below that of the default mode; a timeout leaves two segments and begins slow start again.
+//! falls below that of the default mode; a timeout leaves two segments and begins slow start again;
+//! the window is at most twice what the path delivers in a round trip (and an initial window): where
+//! the least RTT was measured over a queue that others keep full, no loss would ever stop it.
 //! The variant `mvfst`: doubling in one step per round trip, no bound on v, pacing by the smoothed
 //! RTT; d_q from the newest RTT (`delay = "latest"`) or, with the standing RTT, one of a whole srtt
 //! and a direction that must last four round trips.
@@ -18,7 +20,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, Thousandths, choices, parameters};
-use crate::scale::rate_over;
+use crate::scale::{bytes_over, rate_over};
 use crate::window::{MAX_CWND_BYTES, inherited_window, initial_window, mss};
 use crate::windowed_filter::{WindowedMax, WindowedMin};
 use crate::{
@@ -157,7 +159,19 @@ impl Copa {
 
     fn set(&mut self, cwnd: f64, path: &Path) {
         let floor = (MIN_CWND_SEGMENTS * mss(path)) as f64;
-        self.cwnd = cwnd.clamp(floor, (MAX_CWND_BYTES as f64).max(floor));
+        let most = MAX_CWND_BYTES.min(self.twice_what_is_delivered(path));
+        self.cwnd = cwnd.clamp(floor, (most as f64).max(floor));
+    }
+
+    /// In a round trip, and an initial window.
+    fn twice_what_is_delivered(&self, path: &Path) -> u64 {
+        if path.max_bw == 0 || !self.has_seen_rtt {
+            return u64::MAX;
+        }
+        let delivered = bytes_over(path.max_bw, self.standing_rtt.get());
+        delivered
+            .saturating_mul(2)
+            .saturating_add(initial_window(path))
     }
 
     fn steer(&mut self, event: &AckEvent, path: &Path) {

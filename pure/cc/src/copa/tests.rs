@@ -72,6 +72,20 @@ fn mvfst() -> CopaParameters {
     }
 }
 
+/// A queue that others keep full looks like an empty one: the RTT never changes. Only what the path
+/// delivers bounds the window then.
+#[test]
+fn a_full_queue_from_the_beginning_does_not_let_it_grow_without_end() {
+    let mut flow = Flow::new(CopaParameters::default(), 10);
+    // 100 segments in a round trip of 100 ms.
+    flow.path.max_bw = 1000 * MSS;
+    for _ in 0..2000 {
+        flow.ack_of(10, 10, 100, 100);
+        flow.lose();
+    }
+    assert!((150.0..=210.0).contains(&flow.cwnd()), "{}", flow.cwnd());
+}
+
 mod vectors {
     use super::*;
 
