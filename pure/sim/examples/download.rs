@@ -35,10 +35,10 @@ fn main() {
         scenario.server.sack = !flags.contains(&"server-nosack");
         scenario.server.timestamps = !flags.contains(&"server-nots");
         for flag in &flags {
-            scenario.server.algorithm = match (*flag, flag.parse()) {
+            scenario.server.algorithm = match (*flag, flag.parse::<AlgorithmId>()) {
                 ("reno", _) => ServerAlgorithm::Reno,
                 ("cubic", _) | (_, Err(_)) => continue,
-                (_, Ok(id)) => ServerAlgorithm::Native(id),
+                (_, Ok(id)) => ServerAlgorithm::Native(id.into()),
             };
         }
         if loss > 0.0 {

@@ -26,12 +26,12 @@ pub(crate) struct Ends {
 
 impl Ends {
     /// Both ends of the connection `key` (the server's address first). `monitor`: whether what a
-    /// box does to it is watched.
+    /// box does to it is watched. An end whose peer's algorithm counts marks echoes each.
     pub fn new(
         key: FlowKey,
         pair: usize,
         stream: u64,
-        [server, client]: [EndConfig; 2],
+        [mut server, mut client]: [EndConfig; 2],
         plan: Connection,
         monitor: bool,
     ) -> Self {
@@ -39,6 +39,8 @@ impl Ends {
         let end =
             |role, config, app, key, own, other| Endpoint::new(role, config, app, key, own, other);
         let reversed = key.reversed();
+        client.echoes_each_mark |= server.algorithm.counts_marks();
+        server.echoes_each_mark |= client.algorithm.counts_marks();
         Ends {
             server: end(Role::Server, server, plan.server.clone(), key, down, up),
             client: end(

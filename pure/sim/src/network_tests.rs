@@ -1,9 +1,7 @@
 //! Networks against arithmetic.
 
 use windlass_cc::{MILLISECOND, SECOND};
-use windlass_experiment::setup::{
-    Bottleneck, CrossTraffic, Direction, Loss, PathBox, Record, Setup,
-};
+use windlass_experiment::setup::{Bottleneck, CrossTraffic, Direction, Loss, Setup};
 
 use super::*;
 
@@ -40,14 +38,9 @@ fn setup(bottlenecks: Vec<Bottleneck>, routes: &[&[usize]]) -> Setup {
     Setup {
         seed: 7,
         limit_ns: SECOND,
-        servers: Vec::new(),
-        clients: Vec::new(),
         bottlenecks,
         pairs: routes.iter().enumerate().map(pair).collect(),
-        path_box: PathBox::Nothing,
-        flows: Vec::new(),
-        cross_traffic: Vec::new(),
-        record: Record::default(),
+        ..Setup::default()
     }
 }
 

@@ -8,7 +8,8 @@ use windlass_sim::{Outcome, Scenario, Wire, run};
 const SECOND: u64 = 1_000_000_000;
 
 fn native(name: &str) -> ServerAlgorithm {
-    ServerAlgorithm::Native(name.parse().expect("a registered algorithm"))
+    let id: windlass_cc::AlgorithmId = name.parse().expect("a registered algorithm");
+    ServerAlgorithm::Native(id.into())
 }
 
 fn download(name: &str, bytes: u64, rtt_ms: f64, loss: f64) -> Scenario {

@@ -284,7 +284,11 @@ impl Flow {
                 inflight: self.pipe(),
                 rtt: score.rtt,
                 rate,
-                ce_bytes: 0,
+                ce_bytes: if self.reports_a_mark(segment) {
+                    score.delivered
+                } else {
+                    0
+                },
                 cwnd_limited: self.cwnd_limited(),
                 in_recovery: self.recovery.is_some(),
                 lost_ranges: score.lost_ranges,
@@ -342,10 +346,7 @@ impl Flow {
         {
             self.cc.on_recovery_exit(ctx.now, &self.path);
         }
-        if !self.setup.ecn || !segment.flags.has(Flags::ECE) || segment.flags.has(Flags::SYN) {
-            return;
-        }
-        if self.ecn.is_some() {
+        if !self.reports_a_mark(segment) || self.ecn.is_some() {
             return;
         }
         let told = self.recovery.is_none();
@@ -363,5 +364,11 @@ impl Flow {
             };
             self.cc.on_congestion(&event, &self.path);
         }
+    }
+
+    /// ECE where ECN was agreed. What such an ACK delivers counts as marked: exact for receivers of
+    /// RFC 8257, too much for those of RFC 3168, which repeat it until they see CWR.
+    fn reports_a_mark(&self, segment: &Segment) -> bool {
+        self.setup.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN)
     }
 }

@@ -108,14 +108,23 @@ fn check_network(setup: &Setup) -> Result<(), String> {
     }
 }
 
+/// What the flows name, else the algorithm of the server, else its congestion control.
 fn algorithm(setup: &Setup, group: &FlowGroup, pair: &Pair) -> Result<ServerAlgorithm, String> {
     let server = &setup.servers[pair.server];
-    let name = group.congestion_control.as_ref();
-    match name.unwrap_or(&server.congestion_control).as_str() {
+    let wrong = |error| format!("algorithm of server {}: {error}", pair.server);
+    let name = match (&group.congestion_control, &server.algorithm) {
+        (Some(name), _) => name,
+        (None, Some(algorithm)) => {
+            let settings = algorithm.settings().map_err(wrong)?;
+            return Ok(ServerAlgorithm::Native(settings));
+        }
+        (None, None) => &server.congestion_control,
+    };
+    match name.as_str() {
         "cubic" => Ok(ServerAlgorithm::Cubic { hystart: true }),
         "reno" => Ok(ServerAlgorithm::Reno),
         name => match name.parse::<AlgorithmId>() {
-            Ok(id) => Ok(ServerAlgorithm::Native(id)),
+            Ok(id) => Ok(ServerAlgorithm::Native(id.into())),
             Err(error) => Err(format!(
                 "congestion control of server {}: {error}",
                 pair.server
@@ -189,6 +198,7 @@ fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
             .window_scaling
             .then(|| scale(host.receive_buffer_bytes)),
         ecn: host.ecn,
+        echoes_each_mark: host.congestion_control == "dctcp",
         algorithm,
         receive_buffer: ReceiveBuffer::Autotuned {
             initial: window.min(FIRST_WINDOW_BYTES) as u32,

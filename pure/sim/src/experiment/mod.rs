@@ -23,7 +23,7 @@ const INSIDE: LinkConfig = LinkConfig {
 };
 
 /// Runs `setup` to its end with `middlebox` in the path: until every transfer that is not in the
-/// background has ended, or to the time limit. The same setup and box give the same result to the
+/// background has ended, or to the time limit; a run of fixed length to the limit in any case. The same setup and box give the same result to the
 /// last bit.
 ///
 /// A setup that cannot be run gives an [`Observed`] with an error, and so does a box that breaks a
@@ -46,7 +46,7 @@ fn carry_out(setup: &Setup, transfers: &[Transfer], middlebox: &mut dyn Middlebo
     let mut world = World::of(ends.collect(), inside, Network::new(setup));
     let mut watch = Watch::new(setup, transfers);
     let mut left = transfers.iter().filter(|t| !t.background).count();
-    while left > 0 && world.violations().is_empty() {
+    while (left > 0 || setup.fixed_length) && world.violations().is_empty() {
         let until = watch.next_at().min(setup.limit_ns);
         if !world.advance(until, middlebox) {
             if until == setup.limit_ns {
@@ -61,7 +61,7 @@ fn carry_out(setup: &Setup, transfers: &[Transfer], middlebox: &mut dyn Middlebo
             watch.note_over(index, &world, middlebox);
         }
     }
-    let end = if left > 0 {
+    let end = if left > 0 || setup.fixed_length {
         setup.limit_ns
     } else {
         world.now()

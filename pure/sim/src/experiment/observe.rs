@@ -42,13 +42,10 @@ pub(super) fn observe(
                 });
             }
         }
-        flows.push(flow(
-            transfer,
-            &world.connections()[index],
-            notes,
-            boxed,
-            end,
-        ));
+        let ends = &world.connections()[index];
+        let mut flow = flow(transfer, ends, notes, boxed, end);
+        flow.error = flow.error.or_else(|| left_over(setup, transfer, ends));
+        flows.push(flow);
     }
     let (down, up) = world.network().observed();
     let counters = if boxed {
@@ -85,11 +82,7 @@ fn flow(
         (None, None) if ends.client.reset() || ends.server.reset() => {
             Some("the connection was reset".to_owned())
         }
-        (None, None) if transfer.background => None,
-        (None, None) => Some(format!(
-            "{received} of {} bytes have arrived within the time limit",
-            ends.plan.server.total_bytes()
-        )),
+        (None, None) => None,
     };
     let info = notes.info.filter(|_| boxed);
     let resent = info.map(|info| info.repaired_bytes);
@@ -114,6 +107,18 @@ fn flow(
         held_packets_max: boxed.then_some(notes.held_packets_max),
         arrivals: std::mem::take(&mut notes.arrivals),
     }
+}
+
+/// Why it is a failure that a transfer has not ended.
+fn left_over(setup: &Setup, transfer: &Transfer, ends: &Ends) -> Option<String> {
+    let may_go_on = transfer.background || setup.fixed_length;
+    (ends.complete_at.is_none() && !may_go_on).then(|| {
+        format!(
+            "{} of {} bytes have arrived within the time limit",
+            ends.client.received_bytes(),
+            ends.plan.server.total_bytes()
+        )
+    })
 }
 
 /// What the box, or the simulation, did wrong.

@@ -32,6 +32,9 @@ pub struct EndConfig {
     pub mss: u16,
     /// Offer, or agree to, classic ECN (RFC 3168).
     pub ecn: bool,
+    /// As a receiver, echo for each packet whether it was marked (RFC 8257 §3.2), as hosts with
+    /// DCTCP do; otherwise a mark until the sender says that it has heard (RFC 3168).
+    pub echoes_each_mark: bool,
     /// Congestion control of the data that this end sends.
     pub algorithm: ServerAlgorithm,
     /// Initial window, packets.
@@ -60,6 +63,7 @@ impl Default for EndConfig {
             window_scale: Some(7),
             mss: 1460,
             ecn: false,
+            echoes_each_mark: false,
             algorithm: ServerAlgorithm::Cubic { hystart: true },
             initial_cwnd_packets: 10,
             tail_probe: true,
@@ -180,6 +184,8 @@ pub struct EndStats {
     pub ecn_reductions: u64,
     /// Segments received with CE.
     pub ce_received: u64,
+    /// Payload bytes delivered by ACKs with ECE, in whole segments (`delivered_ce`).
+    pub bytes_marked: u64,
     /// Segments dropped by PAWS (`PAWSEstab`).
     pub paws_drops: u64,
     /// Zero-window probes sent.

@@ -71,6 +71,8 @@ pub struct Endpoint {
     pub(super) app: App,
     pub(super) syn_at: Option<Nanos>,
     pub(super) reset_due: bool,
+    /// An ACK made before the data that changed what it would say: it leaves first.
+    pub(super) early_ack: Option<Vec<u8>>,
     /// Its own application reset the connection.
     pub(super) aborted: bool,
     next_write: usize,
@@ -109,6 +111,7 @@ impl Endpoint {
             app,
             syn_at: None,
             reset_due: false,
+            early_ack: None,
             aborted: false,
             next_write: 0,
             write_at: None,

@@ -253,11 +253,16 @@ impl Endpoint {
             return;
         }
         if self.agreed.ecn {
-            if segment.flags.has(Flags::CWR) {
-                self.receiver.echo_ce = false;
-            }
-            if segment.ecn == Ecn::Ce {
-                self.receiver.on_ce();
+            let marked = segment.ecn == Ecn::Ce;
+            if self.config.echoes_each_mark {
+                self.echo_each(now, marked);
+            } else {
+                if segment.flags.has(Flags::CWR) {
+                    self.receiver.echo_ce = false;
+                }
+                if marked {
+                    self.receiver.on_ce();
+                }
             }
         }
         self.sender.stats.ce_received += u64::from(segment.ecn == Ecn::Ce);

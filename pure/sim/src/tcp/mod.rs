@@ -6,6 +6,7 @@ mod burst;
 mod codec;
 mod config;
 mod content;
+mod ecn;
 mod endpoint;
 mod input;
 mod native;

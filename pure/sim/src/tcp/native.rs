@@ -175,6 +175,10 @@ impl Sender {
         let ranges = self.board.marked_ranges;
         let cwnd_limited = self.is_cwnd_limited();
         let in_recovery = self.state >= CaState::Cwr;
+        // As Linux `tcp_newly_delivered`: all that an ACK with ECE delivers counts as marked.
+        let marked = self.ecn && ack.ece;
+        let ce_bytes = if marked { delivered } else { 0 };
+        self.stats.bytes_marked += ce_bytes;
         self.with_algorithm(|native| {
             let path = &mut native.path;
             if let Some(rtt) = p.rtt {
@@ -192,7 +196,7 @@ impl Sender {
                 inflight,
                 rtt: p.rtt,
                 rate,
-                ce_bytes: 0,
+                ce_bytes,
                 cwnd_limited,
                 in_recovery,
                 lost_ranges: ranges - native.before.marked_ranges,

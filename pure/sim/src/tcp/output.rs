@@ -85,6 +85,9 @@ impl Endpoint {
             self.state = State::Reset;
             return self.drain_reset(now, out);
         }
+        if let Some(frame) = self.early_ack.take() {
+            self.push(out, frame, false);
+        }
         let ts_now = ts_clock(&self.config, now);
         let mut sent = false;
         while let Some(transmission) = self.sender.next(now, ts_now) {
@@ -93,10 +96,15 @@ impl Endpoint {
         }
         self.sender.after_burst(now, sent);
         if self.receiver.ack_due(now) {
-            let header = self.header(now, self.sender.nxt as i64, Flags(0), 0);
-            let frame = header.frame(self.key, Vec::new());
+            let frame = self.ack_frame(now);
             self.push(out, frame, false);
         }
+    }
+
+    /// A pure ACK as of now.
+    pub(super) fn ack_frame(&mut self, now: Nanos) -> Vec<u8> {
+        let header = self.header(now, self.sender.nxt as i64, Flags(0), 0);
+        header.frame(self.key, Vec::new())
     }
 
     fn drain_reset(&mut self, now: Nanos, out: &mut Vec<Outgoing>) {
@@ -120,7 +128,7 @@ impl Endpoint {
         let mut header = self.header(now, t.start, flags, t.bytes);
         let ect = self.agreed.ecn && t.new_data && t.bytes > 0;
         if ect {
-            header.ecn = Ecn::Ect0;
+            header.ecn = self.config.algorithm.ect();
         }
         let mut payload = Vec::with_capacity(t.bytes as usize + 8);
         if t.bytes > 0 {

@@ -235,6 +235,11 @@ impl Receiver {
         self.quick_acks = self.quick_acks.max(2);
     }
 
+    /// Data has been received whose ACK waits for more.
+    pub fn ack_is_delayed(&self) -> bool {
+        self.ack_at.is_some()
+    }
+
     /// Whether an ACK is due.
     pub fn ack_due(&self, now: Nanos) -> bool {
         self.ack_now || self.ack_at.is_some_and(|at| at <= now)
