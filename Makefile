@@ -3,13 +3,16 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid
+.PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
+        compete conformance conformance-paths
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
+	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
+	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
@@ -38,6 +41,7 @@ demo: build
 
 lint: setup
 	$(CARGO) fmt --all --check
+	rustfmt --edition 2024 --check pure/cc/src/*.rs  # cargo fmt does not see modules that a macro declares
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: lint
@@ -70,7 +74,8 @@ define run_experiments
 	    "$${CARGO_TARGET_DIR:-target}"/release/windlass lab run experiments/$$name.toml \
 	        --json "$(REPORTS)/$$name/results.json" --report "$(REPORTS)/$$name" || failed="$$failed $$name"; \
 	done; \
-	for name in $(1); do cat "$(REPORTS)/$$name/paper.md" 2>/dev/null; done > "$(REPORTS)/paper.md"; \
+	papers=$$(for name in $(1); do ls "$(REPORTS)/$$name/paper.md" 2>/dev/null; done); \
+	[ -z "$$papers" ] || cat $$papers > "$(REPORTS)/paper.md"; \
 	echo "reports: $(REPORTS)"; \
 	[ -z "$$failed" ] || { echo "not as it should be:$$failed"; exit 1; }
 endef
@@ -82,6 +87,25 @@ reproduce-tcon: build
 
 reproduce-grid: build
 	$(call run_experiments,grid adverse sharing sizes)
+
+# In the simulator; the page in docs is what it says on any machine.
+compete: build
+	$(call run_experiments,compete)
+	cp "$(REPORTS)/compete/findings.md" docs/compete.md
+
+# Published vectors and laws, then each algorithm beside the kernel's, in a guest; at the end, one table of all.
+conformance: build
+	@mkdir -p "$(REPORTS)"
+	@CARGO_TERM_COLOR=never $(CARGO) test --locked --no-fail-fast -p windlass-cc > "$(REPORTS)/vectors.txt" 2>&1 \
+	    || grep 'FAILED' "$(REPORTS)/vectors.txt" || true
+	@$(MAKE) --no-print-directory conformance-paths || failed=1; \
+	findings=$$(ls "$(REPORTS)"/conformance{,-dctcp}/findings.md); \
+	awk -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
+	{ cat docs/conformance-notes.md "$(REPORTS)/conformance.md"; cat $$findings; } > docs/conformance.md; \
+	[ -z "$$failed" ] && ! grep -q FAILED "$(REPORTS)/vectors.txt"
+
+conformance-paths:
+	$(call run_experiments,conformance conformance-dctcp)
 
 clean:
 	$(CARGO) clean

@@ -95,9 +95,10 @@ fn ratios(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
     let Some(reference) = results.experiment.charts.reference else {
         return Ok(html! {});
     };
+    let metric = results.experiment.main_metric();
     let line = |contestant: usize| {
         let cells = results.cells().into_iter();
-        let of = |cell| to_reference(results, rows, cell, contestant, Metric::Seconds);
+        let of = |cell| to_reference(results, rows, cell, contestant, metric);
         Line {
             label: results.experiment.contestants[contestant].clone(),
             colour: contestant,
@@ -109,7 +110,7 @@ fn ratios(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
         .filter(|line| line.points.len() >= 2 * VALUES_MIN)
         .collect();
     let reference = &results.experiment.contestants[reference];
-    let x_label = format!("seconds divided by those of {reference}");
+    let x_label = format!("{} divided by that of {reference}", metric.name());
     let chart = Chart {
         y_label: "share of the cells".to_owned(),
         ..chart(&x_label, lines)

@@ -4,8 +4,10 @@
 mod chart;
 mod checks;
 mod distribution;
+mod findings;
 mod heat;
 mod lines;
+mod maps;
 mod medians;
 mod page;
 mod published;
@@ -19,7 +21,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use windlass_experiment::check::{Grouped, Verdict};
-use windlass_experiment::{Experiment, Observed, Row, output};
+use windlass_experiment::{Experiment, Observed, Row, finding, output};
 
 /// What there is to tell.
 pub struct Results<'a> {
@@ -51,9 +53,9 @@ impl Results<'_> {
     }
 }
 
-/// Writes `report.html`, `rows.csv`, `series.csv` (where time series were kept) and `paper.md`
-/// (where there is something published to stand beside) into a folder. Returns the path of the
-/// page.
+/// Writes `report.html`, `rows.csv`, `series.csv` (where time series were kept), `paper.md` (where
+/// there is something published to stand beside) and `findings.md` (where there are findings or
+/// maps) into a folder. Returns the path of the page.
 ///
 /// # Errors
 /// When a file cannot be written.
@@ -80,6 +82,11 @@ pub fn write(folder: &Path, results: &Results<'_>) -> Result<PathBuf> {
             .iter()
             .map(|p| p.markdown(experiment, &grouped));
         write("paper.md", papers.collect::<Vec<_>>().join("\n").as_bytes())?;
+    }
+    if !experiment.findings.is_empty() || !experiment.charts.maps.is_empty() {
+        let grouped = Grouped::new(results.rows);
+        let text = finding::markdown(experiment, &grouped);
+        write("findings.md", text.as_bytes())?;
     }
     write("report.html", page::page(results)?.as_bytes())
 }

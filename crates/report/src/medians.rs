@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 use windlass_experiment::check::Grouped;
-use windlass_experiment::metric::{Metric, Part};
+use windlass_experiment::metric::Part;
 use windlass_experiment::paper::figures;
 use windlass_experiment::statistics::{Spread, Statistic};
 
@@ -19,29 +19,35 @@ pub(crate) fn summary(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
         return html! {};
     };
     let names = &results.experiment.contestants;
+    let metric = results.experiment.main_metric();
+    let better = if metric.more_is_better() {
+        "Above"
+    } else {
+        "Below"
+    };
     let of = |contestant: usize| -> Vec<f64> {
         let cells = results.cells().into_iter();
         cells
-            .filter_map(|c| to_reference(results, rows, c, contestant, Metric::Seconds))
+            .filter_map(|c| to_reference(results, rows, c, contestant, metric))
             .collect()
     };
     let compared = results.contestants().into_iter().map(|c| (c, of(c)));
     let compared: Vec<_> = compared.filter(|(_, ratios)| !ratios.is_empty()).collect();
     html! {
         @if !compared.is_empty() {
-            h2 { "Time compared with " (names[reference]) }
+            h2 { (metric.name()) " compared with " (names[reference]) }
             div.scroll { table {
-                thead { tr { th.text { "contestant" } th { "geometric mean" } th { "best cell" } th { "median" } th { "worst cell" } th { "cells" } } }
+                thead { tr { th.text { "contestant" } th { "geometric mean" } th { "least" } th { "median" } th { "most" } th { "cells" } } }
                 tbody { @for (contestant, ratios) in &compared { tr {
                     td.text { (mark(*contestant)) (names[*contestant]) }
                     @for statistic in [Statistic::GeometricMean, Statistic::Min, Statistic::Median, Statistic::Max] {
                         @let value = statistic.of(ratios).unwrap_or(f64::NAN);
-                        td class=(class(value, Metric::Seconds)) { (format!("{value:.3}")) }
+                        td class=(class(value, metric)) { (format!("{value:.3}")) }
                     }
                     td { (ratios.len()) }
                 } } }
             } }
-            p.soft { "Medians of the repetitions, divided cell by cell. Below 1 is faster." }
+            p.soft { "Medians of the repetitions, divided cell by cell. " (better) " 1 is better." }
         }
     }
 }
@@ -50,9 +56,10 @@ pub(crate) fn summary(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
 pub(crate) fn table(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     let (cells, contestants) = (results.cells(), results.contestants());
     let experiment = results.experiment;
+    let metric = experiment.main_metric();
     html! {
         details open[cells.len() <= OPEN_MAX] {
-            summary { h2 { "Seconds, cell by cell" } }
+            summary { h2 { (metric.name()) ", cell by cell" } }
             p.soft {
                 "Median of the flows and repetitions, and least to most."
                 @if let Some(reference) = experiment.charts.reference {
@@ -84,16 +91,17 @@ fn has_cases(results: &Results<'_>) -> bool {
 }
 
 fn entry(results: &Results<'_>, rows: &Grouped<'_>, cell: usize, contestant: usize) -> Markup {
-    let parts = Metric::Seconds.parts(rows.of(cell, contestant), &[]);
+    let metric = results.experiment.main_metric();
+    let parts = metric.parts(rows.of(cell, contestant), &[]);
     let failed = rows
         .of(cell, contestant)
         .iter()
         .filter(|row| row.failed())
         .count();
     let spread = Spread::of(parts.into_iter().map(Part::value));
-    let ratio = to_reference(results, rows, cell, contestant, Metric::Seconds);
+    let ratio = to_reference(results, rows, cell, contestant, metric);
     html! {
-        td class=[ratio.map(|r| class(r, Metric::Seconds))] {
+        td class=[ratio.map(|r| class(r, metric))] {
             @if let Some(spread) = spread {
                 b { (figures(spread.median)) }
                 @if spread.count > 1 {

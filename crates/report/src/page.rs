@@ -4,7 +4,8 @@ use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use windlass_experiment::check::Grouped;
 
-use crate::{Results, checks, distribution, heat, lines, medians, published, series, sharing};
+use crate::{Results, checks, distribution, findings, heat};
+use crate::{lines, maps, medians, published, series, sharing};
 
 const STYLE: &str = include_str!("style.css");
 
@@ -19,6 +20,8 @@ pub(crate) fn page(results: &Results<'_>) -> Result<String> {
         }
         (checks::lead(results))
         (checks::checks(results))
+        (findings::findings(results, &rows))
+        (maps::maps(results, &rows))
         (published::papers(results, &rows))
         (medians::summary(results, &rows))
         (heat::maps(results, &rows))

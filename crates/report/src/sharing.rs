@@ -8,6 +8,9 @@ use windlass_experiment::statistics::Statistic;
 
 use crate::Results;
 
+/// From so many cells on, the table waits to be opened.
+const OPEN_MAX: usize = 40;
+
 /// Shares by group of flows, and Jain's index over the flows of the foreground.
 pub(crate) fn table(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     let many = |row: &&Row| row.index > 0 || row.flow != results.rows[0].flow;
@@ -16,7 +19,7 @@ pub(crate) fn table(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     }
     let experiment = results.experiment;
     html! {
-        details open {
+        details open[results.cells().len() <= OPEN_MAX] {
             summary { h2 { "Who got how much" } }
             p.soft { "Means over the repetitions. Jain's index: 1 when all foreground flows got the same." }
             div.scroll { table.dense {

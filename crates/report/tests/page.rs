@@ -81,8 +81,21 @@ server.congestion_control = "bbr"
 [[contestant]]
 name = "windlass-bbr"
 box = { kind = "windlass", algorithm = "bbr" }
+[[finding]]
+name = "takes its time"
+each = "contestant"
+at_most = 1
+because = "others wait"
 [report]
 lines = { x = "queue_bdp", metric = "share_percent" }
+[[report.map]]
+title = "Seconds of <ours>"
+metric = "seconds"
+flow = "ours"
+x = "queue_bdp"
+y = "contestant"
+good = 0
+bad = 100
 [[paper]]
 title = "Figure 9"
 source = "A. Author, A Paper, 2020"
@@ -200,6 +213,13 @@ fn flows_that_share_have_their_shares_and_series() {
     assert!(page.contains("cwnd_packets"));
     assert!(page.contains("Beside the paper: Figure 9"));
     assert!(page.contains("share_percent over queue_bdp"));
+    assert_eq!(page.matches("<table class=\"map\"").count(), 1);
+    assert!(page.contains("Seconds of &lt;ours&gt;") && page.contains("takes its time ("));
+    let findings = fs::read_to_string(folder.join("findings.md")).expect("findings.md");
+    assert!(
+        findings.contains("| contestant ↓ queue_bdp → | 0.5 | 1 | 4 |"),
+        "{findings}"
+    );
     let paper = fs::read_to_string(folder.join("paper.md")).expect("paper.md");
     assert!(
         paper.contains("| one BDP | windlass-bbr | 7.500 |"),

@@ -7,6 +7,7 @@ use crate::experiment::Experiment;
 use crate::metric::{Metric, Part};
 use crate::rows::Row;
 use crate::statistics::Statistic;
+use crate::window;
 
 /// How the values of many cells become one.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -16,6 +17,24 @@ pub enum Over {
     Cells(Statistic),
     /// All flows of all cells together: what is above the line summed, divided by what is below.
     Pooled,
+}
+
+/// Another contestant's value in the same cell, and how it is compared with.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Beside {
+    /// The value is divided by that of the contestant with this index.
+    DividedBy(usize),
+    /// That is taken off it.
+    Minus(usize),
+}
+
+impl Beside {
+    /// Index of the contestant.
+    pub fn contestant(self) -> usize {
+        match self {
+            Beside::DividedBy(index) | Beside::Minus(index) => index,
+        }
+    }
 }
 
 /// What the value may be.
@@ -49,12 +68,15 @@ impl Limit {
 pub struct Check {
     /// In words.
     pub name: String,
+    /// The value of a parameter, or the contestant, that it is about, if there is one of its kind for
+    /// each.
+    pub about: Option<String>,
     /// What is computed.
     pub metric: Metric,
     /// Indices of the contestants that it is computed of.
     pub of: Vec<usize>,
-    /// Index of the contestant whose value in the same cell it is divided by.
-    pub to: Option<usize>,
+    /// Whose value in the same cell it is compared with.
+    pub to: Option<Beside>,
     /// Names of the groups of flows; none: all but those in the background.
     pub flows: Vec<String>,
     /// Which cells.
@@ -113,6 +135,31 @@ impl<'a> Grouped<'a> {
         let values: Vec<f64> = parts.into_iter().map(Part::value).collect();
         Statistic::Median.of(&values)
     }
+
+    /// The same, compared with that of the contestant `to`, if there is one, in the same cell.
+    pub fn compared(
+        &self,
+        cell: usize,
+        contestant: usize,
+        to: Option<Beside>,
+        metric: Metric,
+        flows: &[String],
+    ) -> Option<f64> {
+        let median = |contestant| self.median(cell, contestant, metric, flows);
+        let Some(to) = to else {
+            return median(contestant);
+        };
+        if metric.of_two() {
+            let theirs = self.of(cell, to.contestant());
+            let errors = window::errors(self.of(cell, contestant), theirs, flows);
+            return Statistic::Median.of(&errors);
+        }
+        let (ours, other) = (median(contestant)?, median(to.contestant())?);
+        match to {
+            Beside::DividedBy(_) => (other > 0.0).then(|| ours / other),
+            Beside::Minus(_) => Some(ours - other),
+        }
+    }
 }
 
 /// All checks for which the runs of the experiment suffice. (After [`Experiment::select`] they may
@@ -148,7 +195,7 @@ impl<'a> Planned<'a> {
         let cells = cells(check, self.experiment);
         cells.into_iter().any(|cell| {
             let runs = |contestant: usize| self.runs.contains_key(&(cell, contestant));
-            check.of.iter().any(|c| runs(*c)) && check.to.is_none_or(runs)
+            check.of.iter().any(|c| runs(*c)) && check.to.map(Beside::contestant).is_none_or(runs)
         })
     }
 }
@@ -230,12 +277,7 @@ impl Found {
             self.pooled.of += part.of;
             self.pooled.by += part.by;
         }
-        let median = |contestant| rows.median(cell, contestant, check.metric, &check.flows);
-        let value = match (median(contestant), check.to) {
-            (value, None) => value,
-            (Some(value), Some(to)) => median(to).filter(|v| *v > 0.0).map(|other| value / other),
-            (None, Some(_)) => None,
-        };
+        let value = rows.compared(cell, contestant, check.to, check.metric, &check.flows);
         self.cells.extend(value.map(|v| (v, cell, contestant)));
     }
 

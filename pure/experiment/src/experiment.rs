@@ -5,6 +5,8 @@ use windlass_policy::ConfigError;
 use crate::check::Check;
 use crate::condition::Condition;
 use crate::file;
+use crate::finding::Finding;
+use crate::map::Map;
 use crate::metric::Metric;
 use crate::paper::Paper;
 use crate::scalar::Scalar;
@@ -78,6 +80,8 @@ pub struct Charts {
     pub reference: Option<usize>,
     /// A map for each contestant: two parameters, and what is compared.
     pub heatmap: Option<Axes>,
+    /// Maps of quantities as they are.
+    pub maps: Vec<Map>,
     /// A line for each contestant over a parameter.
     pub lines: Option<Axes>,
     /// Distributions of these.
@@ -88,6 +92,8 @@ pub struct Charts {
     pub series: Vec<&'static str>,
     /// Time series are drawn of so many cells at most.
     pub series_cells: usize,
+    /// What one types to have it again; may be empty.
+    pub command: String,
 }
 
 /// What a chart shows over what.
@@ -122,6 +128,8 @@ pub struct Experiment {
     pub runs: Vec<Run>,
     /// What must hold.
     pub checks: Vec<Check>,
+    /// What may be said of contestants or values.
+    pub findings: Vec<Finding>,
     /// What the report draws.
     pub charts: Charts,
     /// Published results to stand beside.
@@ -193,6 +201,14 @@ impl Experiment {
             .chain(values)
             .collect::<Vec<_>>()
             .join(", ")
+    }
+
+    /// What a flow is judged by first: its time, or its goodput where all runs have a fixed length.
+    pub fn main_metric(&self) -> Metric {
+        match self.runs.iter().all(|run| run.setup.fixed_length) {
+            true => Metric::GoodputMbitS,
+            false => Metric::Seconds,
+        }
     }
 
     /// Index of the contestant of this name.

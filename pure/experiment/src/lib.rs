@@ -9,10 +9,15 @@
 //! the same losses.
 #![forbid(unsafe_code)]
 
+mod algorithm;
+mod arrived;
+mod axis;
 pub mod check;
 mod condition;
 mod experiment;
 mod file;
+pub mod finding;
+pub mod map;
 pub mod metric;
 pub mod observed;
 pub mod output;
@@ -21,7 +26,9 @@ pub mod rows;
 mod scalar;
 pub mod setup;
 pub mod statistics;
+mod window;
 
+pub use axis::Axis;
 pub use condition::{Condition, Test};
 pub use experiment::{BackendName, Cell, Charts, Experiment, Run, Settings};
 pub use observed::Observed;

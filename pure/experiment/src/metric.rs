@@ -44,6 +44,14 @@ pub enum Metric {
     SharePercent,
     /// Jain's index of the goodputs of the chosen flows of a run.
     Jain,
+    /// How long a flow that joins others takes to its fair share.
+    ConvergenceS,
+    /// What all flows have received of what the one bottleneck can carry, of a run.
+    UtilisationPercent,
+    /// Mean of a flow's congestion window.
+    CwndPacketsMean,
+    /// How far a flow's congestion window is from another contestant's, in the mean over its course.
+    WindowErrorPercent,
     /// Share of the machine's processors that was not idle, of a run.
     MachineBusyPercent,
     /// Processor time of the box by time, of a run.
@@ -70,7 +78,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 21] = [
+    pub const ALL: [(&'static str, Metric); 25] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
@@ -92,6 +100,10 @@ impl Metric {
         ("link_marked_percent", Metric::LinkMarkedPercent),
         ("share_percent", Metric::SharePercent),
         ("jain", Metric::Jain),
+        ("convergence_s", Metric::ConvergenceS),
+        ("utilisation_percent", Metric::UtilisationPercent),
+        ("cwnd_packets_mean", Metric::CwndPacketsMean),
+        ("window_error_percent", Metric::WindowErrorPercent),
         ("machine_busy_percent", Metric::MachineBusyPercent),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
@@ -103,11 +115,21 @@ impl Metric {
         found.map_or("", |(name, _)| name)
     }
 
+    /// What stands behind a value, with its space.
+    pub fn unit(self) -> &'static str {
+        match self {
+            Metric::Seconds | Metric::ConvergenceS => " s",
+            Metric::GoodputMbitS => " Mbit/s",
+            _ if self.name().ends_with("_percent") => " %",
+            _ => "",
+        }
+    }
+
     /// Whether more of it is better.
     pub fn more_is_better(self) -> bool {
         matches!(
             self,
-            Metric::GoodputMbitS | Metric::SharePercent | Metric::Jain
+            Metric::GoodputMbitS | Metric::SharePercent | Metric::Jain | Metric::UtilisationPercent
         )
     }
 
@@ -120,10 +142,16 @@ impl Metric {
                 | Metric::LinkMarkedPercent
                 | Metric::SharePercent
                 | Metric::Jain
+                | Metric::UtilisationPercent
                 | Metric::MachineBusyPercent
                 | Metric::CpuPercent
                 | Metric::MaxRssMb
         )
+    }
+
+    /// Whether it is of two contestants, and nothing of one alone.
+    pub fn of_two(self) -> bool {
+        self == Metric::WindowErrorPercent
     }
 
     /// One for each flow, or for each run, of `rows`, which are those of one contestant in one
@@ -178,6 +206,8 @@ impl Metric {
             Metric::HeldPacketsMax => plain(row.held_packets_max? as f64),
             Metric::HeldPacketsMedian => plain(row.held_packets_median?),
             Metric::SrttMsMedian => plain(row.srtt_ms_median?),
+            Metric::ConvergenceS => plain(row.convergence_s?),
+            Metric::CwndPacketsMean => plain(row.cwnd_packets_mean?),
             _ => None,
         }
     }
@@ -209,6 +239,7 @@ impl Metric {
                 (by > 0.0).then_some(Part { of, by })
             }
             Metric::Jain => plain(jain(&goodputs(&chosen))?),
+            Metric::UtilisationPercent => plain(first.utilisation_percent?),
             Metric::MachineBusyPercent => plain(first.machine_busy_percent?),
             Metric::CpuPercent => plain(first.cpu_percent?),
             Metric::MaxRssMb => plain(first.max_rss_mb?),
@@ -217,7 +248,8 @@ impl Metric {
     }
 }
 
-fn is_chosen(row: &Row, flows: &[String]) -> bool {
+/// Whether a row is of the flows meant.
+pub(crate) fn is_chosen(row: &Row, flows: &[String]) -> bool {
     match flows.is_empty() {
         true => !row.background,
         false => flows.contains(&row.flow),

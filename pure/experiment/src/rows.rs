@@ -1,11 +1,12 @@
 //! What came of each flow, as a row of a table.
 
+use crate::arrived::{convergence_s, utilisation_percent};
 use crate::experiment::{Experiment, Run};
-use crate::observed::{FlowObserved, LinkObserved, Observed, Sample, Source};
+use crate::observed::{FlowObserved, LinkObserved, Observed, Sample, Series, Source};
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 30] = [
+pub const COLUMNS: [&str; 33] = [
     "case",
     "contestant",
     "repetition",
@@ -28,6 +29,9 @@ pub const COLUMNS: [&str; 30] = [
     "held_packets_median",
     "srtt_ms_median",
     "share_percent",
+    "convergence_s",
+    "cwnd_packets_mean",
+    "utilisation_percent",
     "link_offered_packets",
     "link_lost_packets",
     "link_dropped_packets",
@@ -59,12 +63,15 @@ pub struct Row {
     pub start_s: f64,
     /// From `connect()` to the last byte, s.
     pub seconds: f64,
-    /// Payload received divided by that time.
+    /// Payload received divided by that time; in a run of fixed length, from when on it is
+    /// measured.
     pub goodput_mbit_s: f64,
     /// Payload received.
     pub received_bytes: u64,
     /// Ended, and every byte as sent.
     pub intact: bool,
+    /// It may be under way when the run ends.
+    pub may_go_on: bool,
     /// Why it failed.
     pub error: Option<String>,
     /// Payload that the server has sent again.
@@ -85,6 +92,17 @@ pub struct Row {
     pub srtt_ms_median: Option<f64>,
     /// Goodput as a part of the goodput of all flows of the run.
     pub share_percent: f64,
+    /// How long after its start it has its share and keeps it; all the rest of the run, if never.
+    /// Of flows that join others, in runs of fixed length with series, s.
+    pub convergence_s: Option<f64>,
+    /// Mean of the congestion window from when on the run is measured, of the series of whoever
+    /// governs the flow.
+    pub cwnd_packets_mean: Option<f64>,
+    /// What all flows have received of what the one bottleneck can carry, of the run as a whole.
+    pub utilisation_percent: Option<f64>,
+    /// The window over what was acknowledged by then: pairs of bytes and packets, of the same
+    /// series. In no file.
+    pub window: Vec<(u64, f64)>,
     /// Sum over the bottlenecks toward the clients, of the run as a whole.
     pub link: LinkObserved,
     /// Share of the machine's processors that was not idle, of the run as a whole.
@@ -98,28 +116,33 @@ pub struct Row {
 impl Row {
     /// Whether it has not done what it should.
     pub fn failed(&self) -> bool {
-        self.error.is_some() || (!self.intact && !self.background)
+        self.error.is_some() || !(self.intact || self.may_go_on)
     }
 }
 
 /// The rows of the run with this index, one for each flow that its setup has.
 pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> {
     let run = &experiment.runs[run];
+    let convergence = convergence_s(&run.setup, observed);
+    let from_s = run.setup.measure_from_ns as f64 / 1e9;
+    let utilisation_percent = utilisation_percent(&run.setup, observed, from_s).map(rounded);
     let mut rows = Vec::new();
     for (group, flows) in run.setup.flows.iter().enumerate() {
         for index in 0..flows.count {
-            let found = observed
-                .flows
-                .iter()
-                .find(|f| f.group == group && f.index == index);
+            let ours = |f: &FlowObserved| f.group == group && f.index == index;
+            let found = observed.flows.iter().position(ours);
             let missing = || FlowObserved {
                 group,
                 index,
                 error: Some("nothing is known of this flow".to_owned()),
                 ..FlowObserved::default()
             };
-            let flow = found.cloned().unwrap_or_else(missing);
-            rows.push(row(run, observed, &flow));
+            let flow = found.map_or_else(missing, |at| observed.flows[at].clone());
+            rows.push(Row {
+                convergence_s: found.and_then(|at| convergence[at]).map(rounded),
+                utilisation_percent,
+                ..row(run, observed, &flow)
+            });
         }
     }
     let all: f64 = rows.iter().map(|r| r.goodput_mbit_s).sum();
@@ -131,10 +154,8 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
 
 fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let group = &run.setup.flows[flow.group];
-    let goodput = match flow.seconds > 0.0 {
-        true => flow.received_bytes as f64 * 8.0 / 1e6 / flow.seconds,
-        false => 0.0,
-    };
+    let from_s = run.setup.measure_from_ns as f64 / 1e9;
+    let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
     Row {
         cell: run.cell,
@@ -146,9 +167,10 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         background: group.background,
         start_s: rounded(flow.start_s),
         seconds: rounded(flow.seconds),
-        goodput_mbit_s: rounded(goodput),
+        goodput_mbit_s: rounded(flow.goodput_mbit_s(from_s)),
         received_bytes: flow.received_bytes,
         intact: flow.intact,
+        may_go_on: group.background || run.setup.fixed_length,
         error: observed.error.clone().or_else(|| flow.error.clone()),
         server_retransmitted_bytes: flow.server_retransmitted_bytes,
         server_timeouts: flow.server_timeouts,
@@ -159,10 +181,12 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         held_packets_median: median(observed, flow, &[Source::Box], |s| {
             s.held_packets.map(|n| n as f64)
         }),
-        srtt_ms_median: median(observed, flow, &[Source::Box, Source::Server], |s| {
-            s.srtt_ms
-        }),
+        srtt_ms_median: median(observed, flow, &governs, |s| s.srtt_ms),
         share_percent: 0.0,
+        convergence_s: None,
+        cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
+        utilisation_percent: None,
+        window: window(observed, flow, &governs),
         link: sum(&observed.down),
         machine_busy_percent: observed.machine_busy_share.map(|s| rounded(s * 100.0)),
         cpu_percent: usage.map(|u| rounded(u.cpu_s / u.span_s * 100.0)),
@@ -182,16 +206,36 @@ fn median(
     sources: &[Source],
     column: impl Fn(&Sample) -> Option<f64>,
 ) -> Option<f64> {
-    let series = sources.iter().find_map(|source| {
-        let ours = |s: &&_| is_of(s, flow, *source);
-        observed.series.iter().find(ours)
-    })?;
-    let numbers: Vec<f64> = series.samples.iter().filter_map(column).collect();
+    let samples = samples(observed, flow, sources);
+    let numbers: Vec<f64> = samples.iter().filter_map(column).collect();
     Statistic::Median.of(&numbers).map(rounded)
 }
 
-fn is_of(series: &crate::observed::Series, flow: &FlowObserved, source: Source) -> bool {
-    (series.group, series.index, series.source) == (flow.group, flow.index, source)
+fn mean_window(
+    observed: &Observed,
+    flow: &FlowObserved,
+    sources: &[Source],
+    from_s: f64,
+) -> Option<f64> {
+    let samples = samples(observed, flow, sources).iter();
+    let counted = samples.filter(|s| s.time_s >= from_s);
+    let numbers: Vec<f64> = counted.filter_map(|s| s.cwnd_packets).collect();
+    Statistic::Mean.of(&numbers).map(rounded)
+}
+
+fn window(observed: &Observed, flow: &FlowObserved, sources: &[Source]) -> Vec<(u64, f64)> {
+    let samples = samples(observed, flow, sources).iter();
+    let pairs = samples.filter_map(|s| Some((s.acked_bytes?, s.cwnd_packets?)));
+    pairs.collect()
+}
+
+/// Of the first source that has a series of the flow.
+fn samples<'a>(observed: &'a Observed, flow: &FlowObserved, sources: &[Source]) -> &'a [Sample] {
+    let found = sources.iter().find_map(|source| {
+        let ours = |s: &&Series| (s.group, s.index, s.source) == (flow.group, flow.index, *source);
+        observed.series.iter().find(ours)
+    });
+    found.map_or(&[], |series| &series.samples)
 }
 
 fn sum(links: &[LinkObserved]) -> LinkObserved {

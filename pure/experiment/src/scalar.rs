@@ -2,10 +2,11 @@
 
 use core::fmt;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// A value that a parameter takes.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
 pub enum Scalar {
     /// A whole number.
     Integer(i64),
@@ -56,17 +57,6 @@ impl fmt::Display for Scalar {
             Scalar::Float(x) => write!(f, "{x}"),
             Scalar::Boolean(b) => write!(f, "{b}"),
             Scalar::Text(text) => f.write_str(text),
-        }
-    }
-}
-
-impl Serialize for Scalar {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Scalar::Integer(i) => serializer.serialize_i64(*i),
-            Scalar::Float(x) => serializer.serialize_f64(*x),
-            Scalar::Boolean(b) => serializer.serialize_bool(*b),
-            Scalar::Text(text) => serializer.serialize_str(text),
         }
     }
 }

@@ -16,8 +16,16 @@ use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
+pub use crate::algorithm::Algorithm;
+
 /// Most hosts of either kind: they get their addresses by index.
 pub const MAX_HOSTS: usize = 250;
+
+/// Receive buffer of a host of which nothing else is said: enough for every path that can be
+/// written here to be filled.
+const RECEIVE_BUFFER_BYTES: u64 = 64 << 20;
+/// Time limit of a run of which nothing else is said.
+pub(crate) const LIMIT_DEFAULT_NS: u64 = 300_000_000_000;
 
 /// Address of the server host with this index, of the block for benchmarks (RFC 2544, RFC 5735).
 pub fn server_address(index: usize) -> Ipv4Addr {
@@ -115,8 +123,11 @@ pub struct Pair {
 /// The stack of a host.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Host {
-    /// Congestion control, by its Linux name. Of servers; clients send next to nothing.
+    /// Congestion control, by its Linux name. A client's tells how it acknowledges (DCTCP's
+    /// receivers echo every mark).
     pub congestion_control: String,
+    /// One of Windlass's in place of it, of a server in the simulator.
+    pub algorithm: Option<Algorithm>,
     /// `net.ipv4.tcp_sack`.
     pub sack: bool,
     /// `net.ipv4.tcp_timestamps`.
@@ -127,6 +138,21 @@ pub struct Host {
     pub ecn: bool,
     /// Largest receive buffer, bytes (third value of `net.ipv4.tcp_rmem`).
     pub receive_buffer_bytes: u64,
+}
+
+impl Host {
+    /// A Linux host as it comes, but without ECN and with a receive buffer that no path fills.
+    pub fn linux(congestion_control: &str) -> Self {
+        Host {
+            congestion_control: congestion_control.to_owned(),
+            algorithm: None,
+            sack: true,
+            timestamps: true,
+            window_scaling: true,
+            ecn: false,
+            receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
+        }
+    }
 }
 
 /// What stands between inside and outside.
@@ -208,6 +234,13 @@ pub struct Setup {
     pub seed: u64,
     /// A run that takes longer is cut off, ns; flows that have not ended have failed.
     pub limit_ns: u64,
+    /// The run goes on to the limit whatever has ended; flows that are under way then have not
+    /// failed.
+    pub fixed_length: bool,
+    /// In a run of fixed length, goodput and window are those from here on, ns.
+    pub measure_from_ns: u64,
+    /// In the simulator, whatever back end has the other runs.
+    pub simulated: bool,
     /// Servers, by index.
     pub servers: Vec<Host>,
     /// Clients, by index.
@@ -224,4 +257,25 @@ pub struct Setup {
     pub cross_traffic: Vec<CrossTraffic>,
     /// What to keep.
     pub record: Record,
+}
+
+impl Setup {
+    /// A server and a client, both with CUBIC, and one bottleneck between them; a wire for a box,
+    /// five minutes at most.
+    pub fn line(bottleneck: Bottleneck, flows: Vec<FlowGroup>) -> Self {
+        Setup {
+            limit_ns: LIMIT_DEFAULT_NS,
+            servers: vec![Host::linux("cubic")],
+            clients: vec![Host::linux("cubic")],
+            bottlenecks: vec![bottleneck],
+            pairs: vec![Pair {
+                server: 0,
+                client: 0,
+                route: vec![0],
+                extra_delay_ns: 0,
+            }],
+            flows,
+            ..Setup::default()
+        }
+    }
 }

@@ -55,6 +55,18 @@ pub enum Statistic {
 }
 
 impl Statistic {
+    /// In words, with one in the place of many.
+    pub fn name(self) -> String {
+        match self {
+            Statistic::GeometricMean => "geometric mean".to_owned(),
+            Statistic::Mean => "mean".to_owned(),
+            Statistic::Median => "median".to_owned(),
+            Statistic::Max => "most".to_owned(),
+            Statistic::Min => "least".to_owned(),
+            Statistic::Percentile(percent) => format!("p{percent}"),
+        }
+    }
+
     /// `None` of none.
     pub fn of(self, numbers: &[f64]) -> Option<f64> {
         let count = numbers.len() as f64;

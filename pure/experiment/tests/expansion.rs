@@ -340,3 +340,30 @@ fn runs_of_fixed_length_go_to_their_limit() {
     assert!(read(WORDS).runs[1].setup.simulated);
     assert!(!self::setup(&format!("{LINK}{FLOWS}")).fixed_length);
 }
+
+#[test]
+fn an_algorithm_is_like_linux_where_it_can_be() {
+    let experiment = read(&format!(
+        "version = 1\nname = \"x\"\n{LINK}{FLOWS}\
+         [box]\nkind = \"windlass\"\nalgorithm = {{ name = \"{{algorithm}}\", like = \"linux\" }}\n\
+         [server]\nalgorithm = {{ name = \"cubic\", beta = 0.8 }}\n\
+         [sweep]\nalgorithm = [\"cubic\", \"veno\", \"reno\"]\n"
+    ));
+    let set = experiment.runs.iter().map(|run| {
+        let PathBox::Windlass { policy } = &run.setup.path_box else {
+            panic!("no box");
+        };
+        assert!(Config::parse(policy, "policy").is_ok(), "{policy}");
+        let line = policy.lines().find(|l| l.starts_with("algorithm = "));
+        line.map(str::to_owned).unwrap_or_default()
+    });
+    let wanted = [
+        "algorithm = { name = \"cubic\", profile = \"linux\", slow_start = \"hystart\" }",
+        "algorithm = { name = \"veno\", profile = \"linux\" }",
+        "algorithm = \"reno\"",
+    ];
+    assert_eq!(set.collect::<Vec<_>>(), wanted);
+    let algorithm = experiment.runs[0].setup.servers[0].algorithm.as_ref();
+    let text = algorithm.map(|a| a.to_string());
+    assert_eq!(text.as_deref(), Some("{ name = \"cubic\", beta = 0.8 }"));
+}

@@ -4,7 +4,7 @@ use windlass_experiment::check::{self, Grouped, Verdict};
 use windlass_experiment::observed::{
     FlowObserved, LinkObserved, Observed, Sample, Series, Source, Usage,
 };
-use windlass_experiment::{Experiment, Row, Settings, output, rows};
+use windlass_experiment::{Experiment, Row, Settings, finding, output, rows};
 
 const FILE: &str = r#"
 version = 1
@@ -346,5 +346,74 @@ fn published_values_stand_beside_ours() {
     assert!(
         text.contains("| lossy | boxed | 3.000 | 7.333 | native | 0.250 | 0.367 |"),
         "{text}"
+    );
+}
+
+#[test]
+fn findings_are_said_of_those_beyond_the_limit() {
+    let file = experiment(
+        "[[finding]]\nname = \"is slow\"\neach = \"contestant\"\nover = \"max\"\nat_most = 10\n\
+         because = \"nobody waits\"\n\
+         [[finding]]\nname = \"is late\"\neach = \"loss_percent\"\nof = \"boxed\"\nto = \"native\"\n\
+         where = { loss_percent = 0 }\nat_most = 0.5\n",
+    );
+    let rows = all_rows(&file);
+    let grouped = Grouped::new(&rows);
+    let said = finding::all(&file, &grouped);
+    let sentences: Vec<(&str, String)> = said
+        .iter()
+        .map(|s| (s.about.as_str(), s.sentence(&file)))
+        .collect();
+    assert_eq!(
+        sentences,
+        [
+            ("native", "is slow (20.00 s at loss_percent 1)".to_owned()),
+            ("boxed", "nothing found".to_owned()),
+            ("0", "is late (0.667)".to_owned()),
+        ]
+    );
+    let text = finding::markdown(&file, &grouped);
+    for part in [
+        "| native | is slow (20.00 s at loss_percent 1) |",
+        "| is slow | native | seconds: most > 10 | nobody waits |",
+        "| is late | 0 | seconds ÷ native where loss_percent = 0: most > 0.5 |  |",
+        "| native | **20.00** | – |",
+        "| boxed | 8.000 | – |",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+#[test]
+fn maps_have_a_sheet_for_what_is_on_no_axis() {
+    let map = |rest: &str| {
+        let text = format!("[[report.map]]\ntitle = \"t\"\ngood = 0\nbad = 1\n{rest}");
+        let file = experiment(&text);
+        let rows = all_rows(&file);
+        let sheets = file.charts.maps[0].sheets(&file, &Grouped::new(&rows));
+        let sheet = sheets.into_iter();
+        sheet.map(|s| (s.title, s.fields)).collect::<Vec<_>>()
+    };
+    let both = "metric = \"seconds\"\nx = \"loss_percent\"\ny = \"contestant\"\n";
+    let fields = vec![vec![Some(3.0), Some(20.0)], vec![Some(2.0), Some(8.0)]];
+    assert_eq!(map(both), [(String::new(), fields)]);
+    let one = "metric = \"seconds\"\nx = \"loss_percent\"\ny = \"case\"\n";
+    let of = |name: &str, a, b| (name.to_owned(), vec![vec![Some(a), Some(b)]]);
+    assert_eq!(map(one), [of("native", 3.0, 20.0), of("boxed", 2.0, 8.0)]);
+    let ratio = format!("{both}of = \"boxed\"\nminus = \"native\"\nwhere = {{ loss_percent = 1 }}");
+    assert_eq!(map(&ratio), [(String::new(), vec![vec![Some(-12.0)]])]);
+}
+
+#[test]
+fn a_check_for_each_value_has_its_own_cells() {
+    let file = experiment("[[check]]\nname = \"c\"\neach = \"loss_percent\"\nat_most = 5\n");
+    let verdicts = check::all(&file, &all_rows(&file));
+    let said: Vec<_> = verdicts
+        .iter()
+        .map(|v| (v.name.as_str(), v.value, v.pass))
+        .collect();
+    assert_eq!(
+        said,
+        [("c: 0", Some(3.0), true), ("c: 1", Some(20.0), false)]
     );
 }

@@ -1,29 +1,28 @@
 //! What came of an experiment, on a terminal.
 
 use windlass_experiment::check::{Grouped, Limit, Verdict};
-use windlass_experiment::metric::Metric;
 use windlass_experiment::paper::figures;
 use windlass_experiment::{Experiment, Row};
 
 /// More lines than this nobody reads on a terminal.
 const LINES_MAX: usize = 60;
 
-/// Medians of the seconds of each cell, a column for each contestant; of many-flow runs, what
-/// their fairness was.
+/// Medians of what flows are judged by, of each cell, a column for each contestant.
 pub(super) fn medians(experiment: &Experiment, rows: &[Row]) -> String {
     let grouped = Grouped::new(rows);
+    let metric = experiment.main_metric();
     let run: Vec<usize> = (0..experiment.contestants.len())
         .filter(|c| experiment.runs.iter().any(|r| r.contestant == *c))
         .collect();
     let cells: Vec<usize> = (0..experiment.cells.len())
         .filter(|cell| run.iter().any(|c| !grouped.of(*cell, *c).is_empty()))
         .collect();
-    let mut lines = vec![vec!["median seconds".to_owned()]];
+    let mut lines = vec![vec![format!("median {}", metric.name())]];
     lines[0].extend(run.iter().map(|c| experiment.contestants[*c].clone()));
     for cell in cells.iter().take(LINES_MAX) {
         let mut line = vec![experiment.describe(*cell)];
         line.extend(run.iter().map(|contestant| {
-            let median = grouped.median(*cell, *contestant, Metric::Seconds, &[]);
+            let median = grouped.median(*cell, *contestant, metric, &[]);
             median.map_or("–".to_owned(), figures)
         }));
         lines.push(line);

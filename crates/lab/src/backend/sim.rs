@@ -48,6 +48,13 @@ impl Backend for Sim {
     }
 }
 
+/// Runs those of the setups that are to be simulated whatever the back end.
+pub(super) fn run_simulated(setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+    let ours = setups.iter().enumerate().filter(|(_, s)| s.simulated);
+    let (indices, setups): (Vec<usize>, Vec<Setup>) = ours.map(|(i, s)| (i, s.clone())).unzip();
+    Sim.run(&setups, &mut |at, observed| done(indices[at], observed))
+}
+
 /// Runs one setup after the other that nobody else has taken.
 fn work(
     setups: &[Setup],
@@ -109,7 +116,7 @@ fn observe(setup: &Setup) -> Observed {
 
 #[cfg(test)]
 mod tests {
-    use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Loss, Pair, Record};
+    use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Loss, Record};
 
     use super::*;
 
@@ -129,48 +136,27 @@ mod tests {
             loss: Loss::None,
             ..down
         };
-        let host = Host {
-            congestion_control: "cubic".to_owned(),
-            sack: true,
-            timestamps: true,
-            window_scaling: true,
-            ecn: false,
-            receive_buffer_bytes: 6 << 20,
+        let bottleneck = Bottleneck {
+            down,
+            up,
+            ..Bottleneck::default()
+        };
+        let downloads = FlowGroup {
+            name: "downloads".to_owned(),
+            count: 2,
+            bytes: 500_000,
+            interval_ns: 100_000_000,
+            ..FlowGroup::default()
         };
         Setup {
             seed,
             limit_ns: 60_000_000_000,
-            servers: vec![host.clone()],
-            clients: vec![host],
-            bottlenecks: vec![Bottleneck {
-                down,
-                up,
-                changes: Vec::new(),
-            }],
-            pairs: vec![Pair {
-                server: 0,
-                client: 0,
-                route: vec![0],
-                extra_delay_ns: 0,
-            }],
             path_box,
-            flows: vec![FlowGroup {
-                name: "downloads".to_owned(),
-                pair: 0,
-                count: 2,
-                bytes: 500_000,
-                start_ns: 0,
-                interval_ns: 100_000_000,
-                write_bytes: 0,
-                pause_ns: 0,
-                congestion_control: None,
-                background: false,
-            }],
-            cross_traffic: Vec::new(),
             record: Record {
                 series_interval_ns: 50_000_000,
                 usage_interval_ns: 0,
             },
+            ..Setup::line(bottleneck, vec![downloads])
         }
     }
 
@@ -207,6 +193,19 @@ mod tests {
             assert_eq!(observed.counters.contains_key("flows_governed"), governed);
         }
         assert_eq!(first[0].counters["flows_governed"], 2);
+    }
+
+    #[test]
+    fn those_to_be_simulated_are_found_among_others() {
+        let simulated = Setup {
+            simulated: true,
+            ..setup(PathBox::Nothing, 1)
+        };
+        let other = setup(PathBox::Nothing, 2);
+        let mut came = Vec::new();
+        let mut take = |index, observed: Observed| came.push((index, observed.error));
+        run_simulated(&[other.clone(), simulated, other], &mut take).unwrap();
+        assert_eq!(came, [(1, None)]);
     }
 
     #[test]

@@ -1,35 +1,34 @@
 //! The base tables, with the overrides of one run in their places, become its setup.
 
 use toml::de::DeTable;
+use windlass_cc::AlgorithmId;
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
-use super::{flows, link, path_box};
+use super::{algorithm, flows, link, path_box, run};
 use crate::setup::{Host, MAX_HOSTS, Pair, Record, Setup};
 
-/// By their Linux names: what Debian's kernel has as modules.
-const CONGESTION_CONTROLS: [(&str, &str); 16] = [
-    ("reno", "reno"),
-    ("cubic", "cubic"),
-    ("bbr", "bbr"),
-    ("bic", "bic"),
-    ("cdg", "cdg"),
-    ("dctcp", "dctcp"),
-    ("highspeed", "highspeed"),
-    ("htcp", "htcp"),
-    ("hybla", "hybla"),
-    ("illinois", "illinois"),
-    ("lp", "lp"),
-    ("scalable", "scalable"),
-    ("vegas", "vegas"),
-    ("veno", "veno"),
-    ("westwood", "westwood"),
-    ("yeah", "yeah"),
+/// What Debian's kernel has, by their Linux names.
+const OF_LINUX: [&str; 16] = [
+    "reno",
+    "cubic",
+    "bbr",
+    "bic",
+    "cdg",
+    "dctcp",
+    "highspeed",
+    "htcp",
+    "hybla",
+    "illinois",
+    "lp",
+    "scalable",
+    "vegas",
+    "veno",
+    "westwood",
+    "yeah",
 ];
-const LIMIT_MAX_S: f64 = 86_400.0;
-const LIMIT_DEFAULT_S: f64 = 300.0;
-/// Enough for every path that can be written here to be filled.
-const RECEIVE_BUFFER_BYTES: u64 = 64 << 20;
+/// Only they have an algorithm of Windlass.
+const SERVER: &str = "[server]";
 const BOTTLENECKS_MAX: u64 = 16;
 const EXTRA_RTT_MAX_MS: f64 = 10_000.0;
 const INTERVAL_MAX_MS: u64 = 3_600_000;
@@ -49,7 +48,7 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
     let mut file = Section::new("the file", table);
     let topology = Topology::read(file.take("topology"))?;
     let bottleneck = link::read(file.need("link", "{ rate_mbit = 50, rtt_ms = 100 }")?)?;
-    let server = host(file.take("server"), "[server]")?;
+    let server = host(file.take("server"), SERVER)?;
     let client = host(file.take("client"), "[client]")?;
     let groups = flows::read(
         file.need("flows", "[{ mb = 10 }]")?,
@@ -59,11 +58,14 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
     let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
     let path_box = path_box::read(file.take("box"), &groups, &topology.pairs)?;
     let record = record(file.take("record"))?;
-    let limit_ns = limit(file.take("run"))?;
+    let run = run::read(file.take("run"), record)?;
     file.finish()?;
     Ok(Setup {
         seed: 0,
-        limit_ns,
+        limit_ns: run.limit_ns,
+        fixed_length: run.fixed_length,
+        measure_from_ns: run.measure_from_ns,
+        simulated: run.simulated,
         servers: vec![server; topology.servers],
         clients: vec![client; topology.clients],
         bottlenecks: vec![bottleneck; topology.bottlenecks],
@@ -175,26 +177,28 @@ impl Topology {
     }
 }
 
-/// Reads a Linux congestion control.
+/// Reads a congestion control: one of Linux, or one of Windlass's own, which the simulator's
+/// servers have too. Whether the back end has it is for that to say.
 pub(super) fn congestion_control(value: &Value<'_>) -> Result<String, Wrong> {
-    value.word(&CONGESTION_CONTROLS).map(str::to_owned)
+    let ours = AlgorithmId::ALL.iter().map(|id| id.name());
+    let ours = ours.filter(|name| !OF_LINUX.contains(name));
+    let known: Vec<_> = OF_LINUX.into_iter().chain(ours).map(|n| (n, n)).collect();
+    value.word(&known).map(str::to_owned)
 }
 
 fn host(value: Option<Value<'_>>, title: &'static str) -> Result<Host, Wrong> {
-    let mut host = Host {
-        congestion_control: "cubic".to_owned(),
-        sack: true,
-        timestamps: true,
-        window_scaling: true,
-        ecn: false,
-        receive_buffer_bytes: RECEIVE_BUFFER_BYTES,
-    };
+    let mut host = Host::linux("cubic");
     let Some(value) = value else {
         return Ok(host);
     };
     let mut section = value.section(title)?;
     if let Some(value) = section.take("congestion_control") {
         host.congestion_control = congestion_control(&value)?;
+    }
+    if title == SERVER
+        && let Some(value) = section.take("algorithm")
+    {
+        host.algorithm = Some(algorithm::read(value)?);
     }
     for (key, place) in [
         ("sack", &mut host.sack),
@@ -229,20 +233,4 @@ fn record(value: Option<Value<'_>>) -> Result<Record, Wrong> {
     }
     section.finish()?;
     Ok(record)
-}
-
-fn limit(value: Option<Value<'_>>) -> Result<u64, Wrong> {
-    let Some(value) = value else {
-        return Ok(seconds(LIMIT_DEFAULT_S));
-    };
-    let mut section = value.section("[run]")?;
-    for whole in ["repetitions", "seed", "backend"] {
-        section.take(whole);
-    }
-    let limit = match section.take("limit_s") {
-        Some(value) => value.number(0.1..=LIMIT_MAX_S, "s")?,
-        None => LIMIT_DEFAULT_S,
-    };
-    section.finish()?;
-    Ok(seconds(limit))
 }

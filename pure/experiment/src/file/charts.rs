@@ -3,7 +3,7 @@
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
-use super::conditions;
+use super::{conditions, maps};
 use crate::experiment::{Axes, Charts, Experiment};
 use crate::metric::Metric;
 use crate::paper::{Paper, Published};
@@ -31,7 +31,7 @@ const SERIES_CELLS_DEFAULT: usize = 6;
 /// Reads `[report]`; without one, tables, distributions, and series where they were kept.
 pub(super) fn read(value: Option<Value<'_>>, experiment: &Experiment) -> Result<Charts, Wrong> {
     let mut charts = Charts {
-        cdf: vec![Metric::Seconds],
+        cdf: vec![experiment.main_metric()],
         series: SERIES_DEFAULT.to_vec(),
         series_cells: SERIES_CELLS_DEFAULT,
         ..Charts::default()
@@ -69,6 +69,12 @@ pub(super) fn read(value: Option<Value<'_>>, experiment: &Experiment) -> Result<
     }
     if let Some(value) = section.take("series") {
         charts.series = conditions::one_or_more(value, "[\"cwnd_packets\"]", |v| v.word(&SERIES))?;
+    }
+    if let Some(value) = section.take("map") {
+        charts.maps = maps::read(value, experiment)?;
+    }
+    if let Some(value) = section.take("command") {
+        charts.command = value.text("make compete")?.to_owned();
     }
     if let Some(value) = section.take("series_cells") {
         charts.series_cells = value.integer(0..=100, "cells")? as usize;

@@ -1,11 +1,14 @@
-//! `[[check]]`.
+//! `[[check]]` and `[[finding]]`.
 
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
 use super::conditions;
+use crate::axis::Axis;
 use crate::check::{Check, Limit, Over};
+use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
+use crate::finding::Finding;
 use crate::metric::Metric;
 use crate::statistics::Statistic;
 
@@ -21,18 +24,92 @@ const LIMIT_MAX: f64 = 1e12;
 
 /// Reads all of them.
 pub(super) fn read(value: Value<'_>, experiment: &Experiment) -> Result<Vec<Check>, Wrong> {
-    let mut checks: Vec<Check> = Vec::new();
+    let (mut checks, mut names) = (Vec::new(), Vec::new());
     for value in value.list("[{ name = \"…\" }], or better [[check]]")? {
-        let section = value.section("[[check]]")?;
+        let mut section = value.section("[[check]]")?;
         let span = section.span();
+        let each = each(&mut section, experiment)?;
         let check = read_one(section, experiment)?;
-        if checks.iter().any(|c| c.name == check.name) {
+        if names.contains(&check.name) {
             let what = format!("two [[check]] are called \"{}\"", check.name);
             return Err(Wrong::new(span, what, "give it another name"));
         }
-        checks.push(check);
+        names.push(check.name.clone());
+        match each {
+            None => checks.push(check),
+            Some(axis) => checks.extend(for_each(&check, &axis, experiment)),
+        }
     }
     Ok(checks)
+}
+
+/// Reads all `[[finding]]`: checks whose name is said of what does not hold them.
+pub(super) fn findings(value: Value<'_>, experiment: &Experiment) -> Result<Vec<Finding>, Wrong> {
+    let mut findings: Vec<Finding> = Vec::new();
+    for value in value.list("[{ name = \"…\" }], or better [[finding]]")? {
+        let mut section = value.section("[[finding]]")?;
+        let span = section.span();
+        let because = match section.take("because") {
+            Some(text) => text.text("why it matters")?.trim().to_owned(),
+            None => String::new(),
+        };
+        let Some(axis) = each(&mut section, experiment)? else {
+            let what = "[[finding]] has no each: of whom is it said?";
+            let help = "write for example each = \"contestant\", or a parameter";
+            return Err(Wrong::new(span, what, help));
+        };
+        let check = read_one(section, experiment)?;
+        if findings.iter().any(|f| f.check.name == check.name) {
+            let what = format!("two [[finding]] are called \"{}\"", check.name);
+            return Err(Wrong::new(span, what, "give it another name"));
+        }
+        findings.push(Finding {
+            because,
+            checks: for_each(&check, &axis, experiment),
+            check,
+        });
+    }
+    Ok(findings)
+}
+
+fn each(section: &mut Section<'_>, experiment: &Experiment) -> Result<Option<Axis>, Wrong> {
+    let each = section.take("each");
+    let axis = |value| conditions::axis(&value, experiment);
+    each.map(axis).transpose()
+}
+
+/// One check for each contestant, or each value that the parameter has in the cells meant.
+fn for_each(check: &Check, axis: &Axis, experiment: &Experiment) -> Vec<Check> {
+    let one = |about: String| Check {
+        name: format!("{}: {about}", check.name),
+        about: Some(about),
+        ..check.clone()
+    };
+    if *axis == Axis::Contestant {
+        let of = check.of.iter().map(|contestant| Check {
+            of: vec![*contestant],
+            ..one(experiment.contestants[*contestant].clone())
+        });
+        return of.collect();
+    }
+    let meant = |cell: &&_| experiment.meets(cell, &check.conditions);
+    let mut values: Vec<_> = Vec::new();
+    for cell in experiment.cells.iter().filter(meant) {
+        values.extend(axis.of_cell(cell));
+    }
+    let mut checks: Vec<Check> = Vec::new();
+    for value in values {
+        if checks.iter().any(|c| c.about == Some(value.to_string())) {
+            continue;
+        }
+        let mut check = one(value.to_string());
+        check.conditions.push(Condition {
+            key: axis.key().to_owned(),
+            test: Test::OneOf(vec![value]),
+        });
+        checks.push(check);
+    }
+    checks
 }
 
 fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, Wrong> {
@@ -48,13 +125,8 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         })?,
         None => (0..experiment.contestants.len()).collect(),
     };
-    let to = section.take("to");
-    let flows = match section.take("flow") {
-        Some(value) => {
-            conditions::one_or_more(value, "[\"download\"]", |v| conditions::flow(v, experiment))?
-        }
-        None => Vec::new(),
-    };
+    let to = conditions::beside(&mut section, experiment)?;
+    let flows = conditions::flows(&mut section, experiment)?;
     let conditions = match section.take("where") {
         Some(value) => conditions::read(value, experiment)?,
         None => Vec::new(),
@@ -64,12 +136,10 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
     let chosen = over.as_ref().map(|v| v.word(&OVER)).transpose()?;
     let check = Check {
         name,
+        about: None,
         metric,
         of,
-        to: to
-            .as_ref()
-            .map(|v| conditions::contestant(v, experiment))
-            .transpose()?,
+        to: to.as_ref().map(|(to, _)| *to),
         flows,
         conditions,
         over: chosen.unwrap_or(match limit {
@@ -78,22 +148,16 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         }),
         limit,
     };
-    if let (Over::Pooled, Some(to)) = (check.over, to) {
+    if let (Over::Pooled, Some((_, span))) = (check.over, to) {
         let what = "a pooled value is not compared with another contestant's";
         return Err(Wrong::new(
-            to.span(),
+            span,
             what,
             "leave out \"to\", or take over = \"geometric_mean\"",
         ));
     }
-    if check.metric == Metric::SharePercent && check.flows.is_empty() {
-        let what = "share_percent of which flows?";
-        return Err(Wrong::new(
-            section.span(),
-            what,
-            "write for example flow = \"download\"",
-        ));
-    }
+    let (metric, has_flows, has_to) = (check.metric, !check.flows.is_empty(), check.to.is_some());
+    conditions::refuse_half(metric, has_flows, has_to, &section)?;
     section.finish()?;
     Ok(check)
 }

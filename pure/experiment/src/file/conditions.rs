@@ -3,12 +3,15 @@
 use core::ops::Range;
 
 use toml::de::DeValue;
-use windlass_policy::read::Value;
+use windlass_policy::read::{Section, Value};
 use windlass_policy::{Wrong, suggest};
 
 use super::scalar;
+use crate::axis::Axis;
+use crate::check::Beside;
 use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
+use crate::metric::Metric;
 
 /// Reads a table of conditions, at least one cell of which is met.
 pub(super) fn read(value: Value<'_>, experiment: &Experiment) -> Result<Vec<Condition>, Wrong> {
@@ -49,6 +52,20 @@ fn parameter(name: &str, span: Range<usize>, experiment: &Experiment) -> Result<
             Err(Wrong::new(span, what, suggest(name, &known)))
         }
     }
+}
+
+/// A parameter, `case` or `contestant`, as a value.
+pub(super) fn axis(value: &Value<'_>, experiment: &Experiment) -> Result<Axis, Wrong> {
+    let name = value.text("rtt_ms")?;
+    let parameters = experiment.parameters.iter().map(String::as_str);
+    let known: Vec<&str> = ["case", "contestant"]
+        .into_iter()
+        .chain(parameters)
+        .collect();
+    Axis::of_name(name, experiment).ok_or_else(|| {
+        let what = format!("\"{name}\" is not swept");
+        Wrong::new(value.span(), what, suggest(name, &known))
+    })
 }
 
 /// The name of a parameter as a value.
@@ -118,4 +135,62 @@ pub(super) fn flow(value: &Value<'_>, experiment: &Experiment) -> Result<String,
             Err(Wrong::new(value.span(), what, suggest(name, &known)))
         }
     }
+}
+
+/// The groups of flows that a table names; none: all but those in the background.
+pub(super) fn flows(
+    section: &mut Section<'_>,
+    experiment: &Experiment,
+) -> Result<Vec<String>, Wrong> {
+    let Some(value) = section.take("flow") else {
+        return Ok(Vec::new());
+    };
+    one_or_more(value, "[\"download\"]", |v| flow(v, experiment))
+}
+
+/// The contestant that others are compared with, by division or difference, and where it stands.
+pub(super) fn beside(
+    section: &mut Section<'_>,
+    experiment: &Experiment,
+) -> Result<Option<(Beside, Range<usize>)>, Wrong> {
+    match (section.take("to"), section.take("minus")) {
+        (None, None) => Ok(None),
+        (Some(to), None) => {
+            let other = Beside::DividedBy(contestant(&to, experiment)?);
+            Ok(Some((other, to.span())))
+        }
+        (None, Some(minus)) => {
+            let other = Beside::Minus(contestant(&minus, experiment)?);
+            Ok(Some((other, minus.span())))
+        }
+        (Some(_), Some(minus)) => {
+            let what = "to and minus exclude each other";
+            let help = "keep to for a ratio, minus for a difference";
+            Err(Wrong::new(minus.span(), what, help))
+        }
+    }
+}
+
+/// Refuses a metric without what it is of.
+pub(super) fn refuse_half(
+    metric: Metric,
+    has_flows: bool,
+    has_to: bool,
+    section: &Section<'_>,
+) -> Result<(), Wrong> {
+    let name = metric.name();
+    let wrong = |what: String, help: &str| Err(Wrong::new(section.span(), what, help));
+    if metric == Metric::SharePercent && !has_flows {
+        return wrong(
+            format!("{name} of which flows?"),
+            "write for example flow = \"download\"",
+        );
+    }
+    if metric.of_two() && !has_to {
+        return wrong(
+            format!("{name} compared with whom?"),
+            "write for example to = \"native-bbr\"",
+        );
+    }
+    Ok(())
 }

@@ -3,31 +3,20 @@
 use core::ops::Range;
 
 use sha2::{Digest, Sha256};
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
-use super::overrides::{self, Override, Path};
-use super::{Whole, base, scalar, short_name};
+use super::overrides::{Override, Path};
+use super::vary::{Axis, Named, axes, named, parameter_names};
+use super::words::{self, Word};
+use super::{Whole, base};
 use crate::experiment::{Cell, Charts, Experiment, Run};
 use crate::rows;
 use crate::scalar::Scalar;
 
 /// More than this nobody means.
 const RUNS_MAX: u64 = 100_000;
-
-/// A named set of overrides.
-struct Named<'t> {
-    name: String,
-    overrides: Vec<Override<'t>>,
-}
-
-/// A parameter and its values.
-struct Axis<'t> {
-    path: Path,
-    values: Vec<(Scalar, Spanned<DeValue<'t>>)>,
-}
 
 /// The base, and how it varies.
 pub(super) struct Plan<'t> {
@@ -52,6 +41,7 @@ impl<'t> Plan<'t> {
             contestants: named(header.take("contestant"), "[[contestant]]", "default")?,
         };
         plan.refuse_conflicts()?;
+        plan.refuse_idle_words()?;
         plan.refuse_too_many(whole, span)?;
         Ok(plan)
     }
@@ -83,6 +73,42 @@ impl<'t> Plan<'t> {
         }
     }
 
+    /// A word that stands nowhere was meant to be a setting.
+    fn refuse_idle_words(&self) -> Result<(), Wrong> {
+        let sets = self.cases.iter().chain(&self.contestants);
+        let overrides: Vec<_> = sets.flat_map(|n| &n.overrides).collect();
+        for path in self.axes.iter().map(|a| &a.path).filter(|p| p.is_word()) {
+            let word = path.last();
+            let in_base = self.base.values().any(|v| words::says(v.get_ref(), word));
+            let in_sets = |o: &&Override<'t>| words::says(o.value.get_ref(), word);
+            if word == "case" || rows::COLUMNS.contains(&word) {
+                let what = format!("\"{word}\" is a column of every row");
+                return Err(Wrong::new(path.span(), what, "take another word"));
+            }
+            if !in_base && !overrides.iter().any(in_sets) {
+                let place = words::place(word);
+                let what = format!("\"{word}\" is swept, but no string says {place}");
+                let help = format!(
+                    "to sweep a setting, write its table too, as in link.rtt_ms; or write \
+                     \"{place}\" where its values are to stand"
+                );
+                return Err(Wrong::new(path.span(), what, help));
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of a cell.
+    fn words<'a>(&'a self, cell: &'a Cell) -> Vec<Word<'a, 't>> {
+        let axes = self.axes.iter().zip(&cell.values);
+        let words = axes.filter(|(axis, _)| axis.path.is_word());
+        let found = words.filter_map(|(axis, chosen)| {
+            let (_, value) = axis.values.iter().find(|(v, _)| v.same(chosen))?;
+            Some((axis.path.last(), value))
+        });
+        found.collect()
+    }
+
     fn refuse_too_many(&self, whole: &Whole, span: Range<usize>) -> Result<(), Wrong> {
         let counts = self.axes.iter().map(|axis| axis.values.len());
         let counts = counts.chain([self.cases.len(), self.contestants.len()]);
@@ -110,6 +136,7 @@ impl<'t> Plan<'t> {
             contestants: self.contestants.iter().map(|c| c.name.clone()).collect(),
             runs: Vec::new(),
             checks: Vec::new(),
+            findings: Vec::new(),
             charts: Charts::default(),
             papers: Vec::new(),
         };
@@ -139,11 +166,13 @@ impl<'t> Plan<'t> {
         };
         for (value, spanned) in &axis.values {
             let mut table = table.clone();
-            let one = Override {
-                path: axis.path.clone(),
-                value: spanned.clone(),
-            };
-            one.apply(&mut table)?;
+            if !axis.path.is_word() {
+                let one = Override {
+                    path: axis.path.clone(),
+                    value: spanned.clone(),
+                };
+                one.apply(&mut table)?;
+            }
             let chosen = [chosen, core::slice::from_ref(value)].concat();
             self.sweep(experiment, whole, case, &table, &chosen)?;
         }
@@ -161,6 +190,7 @@ impl<'t> Plan<'t> {
         for contestant in &self.contestants {
             let mut table = table.clone();
             apply(&mut table, &contestant.overrides)?;
+            words::fill(&mut table, &self.words(&cell));
             setups.push(base::read(table)?);
         }
         let index = experiment.cells.len();
@@ -197,101 +227,4 @@ fn seed(seed: u64, parameters: &[String], cell: &Cell, repetition: u32) -> u64 {
     u64::from(u32::from_be_bytes([
         digest[0], digest[1], digest[2], digest[3],
     ]))
-}
-
-/// The last step of each path; the whole of it where that would be ambiguous.
-fn parameter_names(axes: &[Axis<'_>]) -> Vec<String> {
-    let name = |axis: &Axis<'_>| {
-        let last = axis.path.last();
-        let again = axes.iter().filter(|a| a.path.last() == last).count() > 1;
-        match again || last == "case" || rows::COLUMNS.contains(&last) {
-            true => axis.path.text(),
-            false => last.to_owned(),
-        }
-    };
-    axes.iter().map(name).collect()
-}
-
-fn axes(value: Value<'_>) -> Result<Vec<Axis<'_>>, Wrong> {
-    let span = value.span();
-    let DeValue::Table(table) = value.into_inner().into_inner() else {
-        let help = "write [sweep] on a line of its own, and lists of values below";
-        return Err(Wrong::new(span, "[sweep] is a table", help));
-    };
-    overrides::flatten(table)?.into_iter().map(axis).collect()
-}
-
-fn axis(Override { path, value }: Override<'_>) -> Result<Axis<'_>, Wrong> {
-    let (name, span) = (path.text(), value.span());
-    let DeValue::Array(list) = value.into_inner() else {
-        let help = format!("write \"{name}\" = [10, 20], or set it in its table");
-        return Err(Wrong::new(
-            span,
-            format!("{name} is swept and needs a list"),
-            help,
-        ));
-    };
-    let mut values: Vec<(Scalar, Spanned<DeValue<'_>>)> = Vec::new();
-    for value in list {
-        let Some(scalar) = scalar(value.get_ref()) else {
-            let what = format!("{name} is swept over single values");
-            let help = "make a [[case]] of each set of values";
-            return Err(Wrong::new(value.span(), what, help));
-        };
-        if values.iter().any(|(s, _)| s.same(&scalar)) {
-            let what = format!("{name} is {scalar} twice");
-            let help = "leave one out; to run a cell more often: repetitions, below [run]";
-            return Err(Wrong::new(value.span(), what, help));
-        }
-        values.push((scalar, value));
-    }
-    if values.is_empty() {
-        let help = format!("give it a value, or leave \"{name}\" out");
-        return Err(Wrong::new(span, format!("{name} has no values"), help));
-    }
-    Ok(Axis { path, values })
-}
-
-/// Reads `[[case]]` or `[[contestant]]`; without any, one that changes nothing.
-fn named<'t>(
-    value: Option<Value<'t>>,
-    title: &'static str,
-    default: &str,
-) -> Result<Vec<Named<'t>>, Wrong> {
-    let Some(value) = value else {
-        return Ok(vec![Named {
-            name: default.to_owned(),
-            overrides: Vec::new(),
-        }]);
-    };
-    let mut all: Vec<Named<'t>> = Vec::new();
-    for value in value.list(&format!("[{{ name = \"…\" }}], or better {title}"))? {
-        let span = value.span();
-        let DeValue::Table(mut table) = value.into_inner().into_inner() else {
-            let help = format!("write {title} on a line of its own, and its keys below");
-            return Err(Wrong::new(span, format!("{title} is a table"), help));
-        };
-        let name = table.remove_entry("name");
-        let mut head = DeTable::new();
-        head.extend(name);
-        let mut head = Section::new(title, head);
-        let Some(name) = head.take("name") else {
-            let what = format!("{title} has no name");
-            return Err(Wrong::new(
-                span,
-                what,
-                "write for example name = \"native-bbr\"",
-            ));
-        };
-        let text = short_name(&name)?;
-        if all.iter().any(|n| n.name == text) {
-            let what = format!("two {title} are called \"{text}\"");
-            return Err(Wrong::new(name.span(), what, "give it another name"));
-        }
-        all.push(Named {
-            name: text,
-            overrides: overrides::flatten(table)?,
-        });
-    }
-    Ok(all)
 }

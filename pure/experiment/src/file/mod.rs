@@ -1,5 +1,6 @@
 //! The experiment file.
 
+mod algorithm;
 mod base;
 mod charts;
 mod checks;
@@ -7,8 +8,12 @@ mod conditions;
 mod expand;
 mod flows;
 mod link;
+mod maps;
 mod overrides;
 mod path_box;
+mod run;
+mod vary;
+mod words;
 
 use toml::de::{DeTable, DeValue};
 use windlass_policy::read::{self, Section, Value};
@@ -23,7 +28,7 @@ use overrides::TABLES;
 const VERSION: u64 = 1;
 const REPETITIONS_MAX: u64 = 10_000;
 /// What is read here and not part of the base tables.
-const HEADER: [&str; 10] = [
+const HEADER: [&str; 11] = [
     "version",
     "name",
     "title",
@@ -32,6 +37,7 @@ const HEADER: [&str; 10] = [
     "case",
     "contestant",
     "check",
+    "finding",
     "report",
     "paper",
 ];
@@ -59,6 +65,9 @@ pub(crate) fn read(text: &str, settings: Settings) -> Result<Experiment, Wrong> 
     (experiment.description, experiment.backend) = (description, whole.backend);
     if let Some(value) = header.take("check") {
         experiment.checks = checks::read(value, &experiment)?;
+    }
+    if let Some(value) = header.take("finding") {
+        experiment.findings = checks::findings(value, &experiment)?;
     }
     experiment.charts = charts::read(header.take("report"), &experiment)?;
     if let Some(value) = header.take("paper") {

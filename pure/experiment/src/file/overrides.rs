@@ -38,6 +38,11 @@ impl Path {
         self.0.last().map_or("", |(name, _)| name)
     }
 
+    /// Whether it is a word of the file's own: one step, and no table.
+    pub(crate) fn is_word(&self) -> bool {
+        matches!(&self.0[..], [(name, _)] if !TABLES.contains(&name.as_str()))
+    }
+
     /// Where it stands.
     pub(crate) fn span(&self) -> Range<usize> {
         let last = self.0.last().map_or(0..0, |(_, span)| span.clone());
@@ -73,13 +78,24 @@ impl<'t> Override<'t> {
 /// What a table of overrides says, in the order of the text. `"link.rate_mbit" = 5`,
 /// `link.rate_mbit = 5` and `link = { rate_mbit = 5 }` say the same.
 pub(crate) fn flatten(table: DeTable<'_>) -> Result<Vec<Override<'_>>, Wrong> {
+    let all = gather(table);
+    all.iter().try_for_each(|o| check(&o.path))?;
+    Ok(all)
+}
+
+/// The same, with words of the file's own among them, which replace nothing in the base.
+pub(crate) fn flatten_with_words(table: DeTable<'_>) -> Result<Vec<Override<'_>>, Wrong> {
+    let all = gather(table);
+    let settings = all.iter().filter(|o| !o.path.is_word());
+    settings.map(|o| &o.path).try_for_each(check)?;
+    Ok(all)
+}
+
+fn gather(table: DeTable<'_>) -> Vec<Override<'_>> {
     let mut all = Vec::new();
     collect(table, &Path(Vec::new()), &mut all);
     all.sort_by_key(|o: &Override<'_>| o.path.span().start);
-    for Override { path, .. } in &all {
-        check(path)?;
-    }
-    Ok(all)
+    all
 }
 
 fn collect<'t>(table: DeTable<'t>, above: &Path, all: &mut Vec<Override<'t>>) {

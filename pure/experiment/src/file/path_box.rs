@@ -1,10 +1,10 @@
 //! `[box]`: what stands in the path.
 
 use toml::de::DeTable;
-use windlass_cc::AlgorithmId;
 use windlass_policy::read::{Section, Value};
-use windlass_policy::{Config, MODES, REDUNDANCIES, Wrong, suggest};
+use windlass_policy::{Config, MODES, REDUNDANCIES, Wrong};
 
+use super::algorithm;
 use super::flows::Group;
 use crate::setup::{Pair, PathBox, server_address};
 
@@ -80,13 +80,7 @@ fn words(section: &mut Section<'_>, kind: Kind) -> Result<Vec<String>, Wrong> {
 fn verdict(section: &mut Section<'_>) -> Result<String, Wrong> {
     let mut text = String::new();
     if let Some(value) = section.take("algorithm") {
-        let name = value.text("bbr")?;
-        let known: Vec<&str> = AlgorithmId::ALL.iter().map(|id| id.name()).collect();
-        if !known.contains(&name) {
-            let what = format!("the box has no algorithm \"{name}\"");
-            return Err(Wrong::new(value.span(), what, suggest(name, &known)));
-        }
-        text.push_str(&format!("algorithm = \"{name}\"\n"));
+        text.push_str(&format!("algorithm = {}\n", algorithm::read(value)?));
     }
     if let Some(value) = section.take("mode") {
         value.word(&MODES)?;

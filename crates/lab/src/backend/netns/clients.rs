@@ -94,7 +94,8 @@ impl<'a> Work<'a> {
 
     fn run(mut self) -> Result<Vec<Fetched>> {
         let deadline = self.start_ns + self.plan.limit_ns;
-        while self.left > 0 && monotonic_ns() < deadline && !interrupted() {
+        let fixed_length = self.plan.fixed_length;
+        while (self.left > 0 || fixed_length) && monotonic_ns() < deadline && !interrupted() {
             let next = self.start_due();
             for event in self
                 .poller
@@ -112,7 +113,7 @@ impl<'a> Work<'a> {
             .filter(|(f, _)| !f.over())
         {
             fetched.ended_ns = now;
-            if !flow.background {
+            if !flow.background && !fixed_length {
                 let limit = self.plan.limit_ns as f64 / 1e9;
                 fetched.error = Some(format!(
                     "cut off at the time limit of {limit} s, after {} of {} bytes",
@@ -145,7 +146,7 @@ impl<'a> Work<'a> {
         let began_ns = monotonic_ns();
         fetched.began_ns = Some(began_ns);
         fetched.arrival_at_ns = began_ns;
-        let stream = begin_connection(asked.server_socket())?;
+        let stream = begin_connection(asked.server_socket(), &asked.client_congestion_control)?;
         self.poller.add(&stream, flow as u64)?;
         fetched.stream = Some(stream);
         Ok(())

@@ -50,12 +50,10 @@ mod tests {
     #[test]
     fn a_small_receive_buffer_is_small_from_the_start() {
         let host = Host {
-            congestion_control: "cubic".to_owned(),
             sack: false,
-            timestamps: true,
-            window_scaling: true,
             ecn: true,
             receive_buffer_bytes: 65_536,
+            ..Host::linux("cubic")
         };
         let all = sysctls(&host);
         let of = |key: &str| {

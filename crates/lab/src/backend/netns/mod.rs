@@ -25,6 +25,7 @@ use windlass_experiment::{Observed, Setup};
 
 use self::run::Lab;
 use super::Backend;
+use super::sim::run_simulated;
 use crate::command::{IP, check_host};
 use crate::leftovers::{catch_signals, check_interrupted, remove_stale};
 
@@ -69,7 +70,8 @@ impl Backend for Netns {
         catch_signals()?;
         remove_stale();
         let file_limit = raise_file_limit()?;
-        for (index, setup) in setups.iter().enumerate() {
+        run_simulated(setups, done)?;
+        for (index, setup) in setups.iter().enumerate().filter(|(_, s)| !s.simulated) {
             check_interrupted()?;
             let fits = check_file_limit(setup, file_limit);
             let observed = fits.and_then(|()| self.run_one(setup));

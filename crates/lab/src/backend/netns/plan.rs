@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use windlass_experiment::Setup;
 use windlass_experiment::setup::server_address;
 
@@ -28,6 +28,8 @@ pub(super) struct Flow {
     /// Between two writes, ns.
     pub pause_ns: u64,
     pub congestion_control: String,
+    /// Of the client, which decides how it acknowledges.
+    pub client_congestion_control: String,
     pub background: bool,
 }
 
@@ -38,18 +40,32 @@ pub(super) struct Plan {
     pub pattern: Pattern,
     /// From the start of the run, ns.
     pub limit_ns: u64,
+    /// The run goes on to the limit in any case.
+    pub fixed_length: bool,
     /// Between two samples, ns; 0: there are none.
     pub series_interval_ns: u64,
 }
 
 impl Plan {
     pub(super) fn new(setup: &Setup) -> Result<Plan> {
+        if setup
+            .servers
+            .iter()
+            .any(|server| server.algorithm.is_some())
+        {
+            bail!(
+                "[server] algorithm is for servers of the simulator: take congestion_control, \
+                 or run.simulated = true"
+            );
+        }
         let mut flows = Vec::new();
         for (group, all) in setup.flows.iter().enumerate() {
             let pair = setup.pairs.get(all.pair);
             let pair = pair.with_context(|| format!("there is no pair {}", all.pair))?;
             let own = &setup.servers.get(pair.server);
             let own = own.with_context(|| format!("there is no server {}", pair.server))?;
+            let client = setup.clients.get(pair.client);
+            let client = client.with_context(|| format!("there is no client {}", pair.client))?;
             let congestion_control = all.congestion_control.as_ref();
             let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
             flows.extend((0..all.count).map(|index| Flow {
@@ -65,6 +81,7 @@ impl Plan {
                 },
                 pause_ns: all.pause_ns,
                 congestion_control: congestion_control.clone(),
+                client_congestion_control: client.congestion_control.clone(),
                 background: all.background,
             }));
         }
@@ -72,6 +89,7 @@ impl Plan {
             flows,
             pattern: Pattern::new(setup.seed),
             limit_ns: setup.limit_ns,
+            fixed_length: setup.fixed_length,
             series_interval_ns: setup.record.series_interval_ns,
         })
     }
@@ -93,14 +111,7 @@ mod tests {
 
     #[test]
     fn groups_unfold_into_flows() {
-        let host = Host {
-            congestion_control: "cubic".to_owned(),
-            sack: true,
-            timestamps: true,
-            window_scaling: true,
-            ecn: false,
-            receive_buffer_bytes: 1 << 24,
-        };
+        let host = Host::linux("cubic");
         let group = FlowGroup {
             name: "g".to_owned(),
             pair: 0,
@@ -121,7 +132,8 @@ mod tests {
             ..group.clone()
         };
         let mut setup = Setup {
-            servers: vec![host.clone(), host],
+            servers: vec![host.clone(), host.clone()],
+            clients: vec![host; 4],
             pairs: vec![Pair {
                 server: 1,
                 client: 3,

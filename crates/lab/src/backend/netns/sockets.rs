@@ -76,8 +76,12 @@ pub(super) fn accept(listener: &TcpListener) -> Result<Option<TcpStream>> {
 }
 
 /// Begins to connect, in the calling thread's network namespace.
-pub(super) fn begin_connection(to: SocketAddrV4) -> Result<TcpStream> {
+pub(super) fn begin_connection(
+    to: SocketAddrV4,
+    own_congestion_control: &str,
+) -> Result<TcpStream> {
     let fd = tcp_socket()?;
+    set_congestion_control(&fd, own_congestion_control)?;
     setsockopt(&fd, Linger, &RESET)?;
     match connect(fd.as_raw_fd(), &SockaddrIn::from(to)) {
         Ok(()) | Err(Errno::EINPROGRESS) => Ok(TcpStream::from(fd)),

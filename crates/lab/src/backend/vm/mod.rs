@@ -23,6 +23,7 @@ use self::line::{Line, print};
 use self::share::share;
 use super::Backend;
 use super::netns::Netns;
+use super::sim::run_simulated;
 use crate::command::IP;
 use crate::leftovers::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
 
@@ -98,6 +99,7 @@ impl Backend for Vm {
         catch_signals()?;
         remove_stale();
         let image = self.image()?;
+        run_simulated(setups, done)?;
         let jobs = share(setups).into_iter().map(|indices| Job {
             setups,
             left: indices.into(),

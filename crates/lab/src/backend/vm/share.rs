@@ -10,12 +10,13 @@ const GUEST_BYTES: u64 = 500_000_000;
 /// A multiple of so many guests have about the same to do, or two processors would wait for one.
 const GUESTS_AT_ONCE: usize = 2;
 
-/// Indices of setups, by guest.
+/// Indices of setups, by guest; those that are simulated need none.
 pub(super) fn share(setups: &[Setup]) -> Vec<Vec<usize>> {
-    let mut costs: Vec<(u64, usize)> = setups.iter().map(cost).zip(0..).collect();
+    let ours = setups.iter().zip(0..).filter(|(s, _)| !s.simulated);
+    let mut costs: Vec<(u64, usize)> = ours.map(|(s, index)| (cost(s), index)).collect();
     let total: u64 = costs.iter().map(|(cost, _)| cost).sum();
     let rounds = total.div_ceil(GUEST_BYTES * GUESTS_AT_ONCE as u64) as usize;
-    let count = (rounds * GUESTS_AT_ONCE).min(setups.len());
+    let count = (rounds * GUESTS_AT_ONCE).min(costs.len());
     let mut guests = vec![(0, Vec::new()); count];
     // The dearest first, each to the guest with the least to do.
     costs.sort_by_key(|(cost, index)| (u64::MAX - cost, *index));
@@ -77,6 +78,12 @@ mod tests {
     fn no_guest_is_without_work_and_none_has_too_much() {
         assert!(share(&[]).is_empty());
         assert_eq!(share(&[setup(1)]), [vec![0]]);
+        let simulated = Setup {
+            simulated: true,
+            ..setup(1)
+        };
+        assert_eq!(share(&[simulated.clone(), setup(1)]), [vec![1]]);
+        assert!(share(&[simulated]).is_empty());
         let many: Vec<Setup> = (0..400).map(|_| setup(10_000_000)).collect();
         let guests = share(&many);
         assert_eq!(guests.len(), 10);

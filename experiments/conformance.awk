@@ -1,0 +1,65 @@
+# One table of what each algorithm was shown to be: published vectors and laws from the output of
+# `cargo test -p windlass-cc`, deviation from the kernel's module from the findings of the experiments.
+# awk -f conformance.awk TESTS FINDINGS...
+
+function done(text) { return text == "" ? "–" : text }
+
+FNR == 1 { file++ }
+
+# The tests: the module is the algorithm, or a part that many share.
+file == 1 && /Running / { laws = /tests\/laws/ }
+file == 1 && /^test .* \.\.\. (ok|FAILED)$/ {
+    good = $NF == "ok"
+    if (laws) { laws_all++; laws_good += good; next }
+    if ($2 !~ /vectors/) next
+    name = $2
+    if (!sub(/::.*/, "", name)) { sub(/^vectors_/, "", name); sub(/_.*/, "", name) }
+    if (!(name in all)) order[++names] = name
+    all[name]++
+    passed[name] += good
+}
+
+# The findings: the table of numbers, by the names of its columns.
+file > 1 && /^## / { numbers = /The numbers behind it/; split("", column) }
+file > 1 && numbers && /^\|/ {
+    count = split($0, field, / *\| */)
+    if (!length(column)) {
+        for (i = 2; i < count; i++) column[field[i]] = i
+        next
+    }
+    if (/^\|---/) next
+    gsub(/\*/, "")
+    split($0, field, / *\| */)
+    name = field[2]
+    compared[name] = 1
+    window[name] = field[column["another window"]]
+    mean[name] = field[column["another mean window in the box"]]
+    used[name] = field[column["uses less of the link in the box"]]
+    law_used[name] = field[column["uses less of the link"]]
+}
+
+END {
+    print "## All of it in one table\n"
+    print "Vectors: published figures that it must meet, as tests. Laws: properties that all algorithms are tried for"
+    print "together. The rest is beside the kernel's module: the largest of what the numbers below say, – where there is none.\n"
+    print "| | vectors | laws | window error, % | mean window in the box ÷ kernel's | use of the link in the box − kernel's, % | of the law alone |"
+    print "|---|---:|---:|---:|---:|---:|---:|"
+    law = laws_good " of " laws_all
+    for (i = 1; i <= names; i++) {
+        name = order[i]
+        if (name !~ /^(prr|slow_start|window|windowed|windowed_filter)$/) row(name, law)
+    }
+    for (name in compared) if (!(name in all)) row(name, law)
+    for (i = 1; i <= names; i++) {
+        name = order[i]
+        if (name ~ /^(prr|slow_start|window|windowed|windowed_filter)$/) row(name " (shared)", "–")
+    }
+    print ""
+}
+
+function row(name, law,    key) {
+    key = name
+    sub(/ \(shared\)/, "", key)
+    vectors = key in all ? passed[key] " of " all[key] : "none published"
+    print "| " name " | " vectors " | " law " | " done(window[key]) " | " done(mean[key]) " | " done(used[key]) " | " done(law_used[key]) " |"
+}

@@ -1,0 +1,256 @@
+//! What had arrived by when: goodput, use of the link, and how long a flow that joins others takes
+//! to get its share.
+
+use crate::observed::{FlowObserved, Observed};
+use crate::setup::Setup;
+
+/// Payload of a full-sized packet, of its bytes on the link (timestamps, IPv4, Ethernet).
+const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
+/// A mean over less than this is chance.
+const WINDOW_S: f64 = 5.0;
+/// How far from its fair share a flow may be.
+const TOLERANCE: f64 = 0.25;
+/// Between two times that are looked at.
+const STEP_S: f64 = 0.1;
+
+impl FlowObserved {
+    /// From the start of the run, s.
+    fn end_s(&self) -> f64 {
+        self.start_s + self.seconds
+    }
+
+    /// Payload that had arrived `time_s` after the start of the run; between two of the times that
+    /// were noted, as if at a constant rate.
+    fn received_by(&self, time_s: f64) -> f64 {
+        if time_s >= self.end_s() {
+            return self.received_bytes as f64;
+        }
+        let next = self.arrivals.partition_point(|(at, _)| *at <= time_s);
+        let known = |at: usize| {
+            self.arrivals
+                .get(at)
+                .map(|(at, bytes)| (*at, *bytes as f64))
+        };
+        let before = next.checked_sub(1).and_then(known);
+        let (from, bytes) = before.unwrap_or((self.start_s, 0.0));
+        let end = (self.end_s(), self.received_bytes as f64);
+        let (to, more) = known(next).unwrap_or(end);
+        match to > from && time_s > from {
+            true => bytes + (more - bytes) * (time_s - from) / (to - from),
+            false => bytes,
+        }
+    }
+
+    /// From `from_s` on, or from its own start if that is later, Mbit/s.
+    pub(crate) fn goodput_mbit_s(&self, from_s: f64) -> f64 {
+        let from_s = from_s.max(self.start_s);
+        let span_s = self.end_s() - from_s;
+        match span_s > 0.0 {
+            true => (self.received_bytes as f64 - self.received_by(from_s)) * 8e-6 / span_s,
+            false => 0.0,
+        }
+    }
+}
+
+/// What all flows together have received from `from_s` to the end, as a part of what the bottleneck
+/// could have carried, percent. `None` unless there is one bottleneck with one rate.
+pub(crate) fn utilisation_percent(setup: &Setup, observed: &Observed, from_s: f64) -> Option<f64> {
+    let [link] = &setup.bottlenecks[..] else {
+        return None;
+    };
+    let rate = link.down.rate_bits_per_s as f64;
+    let end_s = end_of_run_s(setup, observed);
+    let starts = observed.flows.iter().map(|f| f.start_s);
+    let from_s = from_s.max(starts.fold(f64::INFINITY, f64::min));
+    if rate == 0.0 || !link.changes.is_empty() || end_s <= from_s {
+        return None;
+    }
+    let of_flow = |f: &FlowObserved| f.received_bytes as f64 - f.received_by(from_s);
+    let bits: f64 = observed.flows.iter().map(of_flow).sum::<f64>() * 8.0;
+    Some(bits / (rate * PAYLOAD_SHARE * (end_s - from_s)) * 100.0)
+}
+
+fn end_of_run_s(setup: &Setup, observed: &Observed) -> f64 {
+    match setup.fixed_length {
+        true => setup.limit_ns as f64 / 1e9,
+        false => observed.flows.iter().map(|f| f.end_s()).fold(0.0, f64::max),
+    }
+}
+
+/// How long each flow takes until it has its share and keeps it, from its start, s.
+///
+/// Its fair share is what all flows of the run receive, divided at each time by the number of those
+/// that have begun. It has its share at the first time from which on both hold: over the next five
+/// seconds, it receives within 25 % of its fair share; and so it does over all the rest of the run.
+/// If that never comes, the time is all the rest of the run from its start: a lower bound, and more
+/// than any flow that gets its share can have.
+///
+/// `None` for the flows that begin first, for runs that end with their flows, and where it was not
+/// noted what arrived when.
+pub(crate) fn convergence_s(setup: &Setup, observed: &Observed) -> Vec<Option<f64>> {
+    let flows = &observed.flows;
+    let first = flows
+        .iter()
+        .map(|f| f.start_s)
+        .fold(f64::INFINITY, f64::min);
+    let joins = |f: &FlowObserved| f.start_s > first && !f.arrivals.is_empty();
+    if !setup.fixed_length || !flows.iter().any(joins) {
+        return vec![None; flows.len()];
+    }
+    let steps = (end_of_run_s(setup, observed) / STEP_S) as usize;
+    let received: Vec<Vec<f64>> = flows.iter().map(|f| by_step(f, steps)).collect();
+    let fair = fair_by_step(flows, &received);
+    let found = flows.iter().zip(&received);
+    let found = found.map(|(f, own)| joins(f).then(|| converged(f, own, &fair))?);
+    found.collect()
+}
+
+/// What a flow has received by each step from the start of the run.
+fn by_step(flow: &FlowObserved, steps: usize) -> Vec<f64> {
+    let steps = 0..=steps;
+    steps
+        .map(|step| flow.received_by(step as f64 * STEP_S))
+        .collect()
+}
+
+/// What one that had had its fair share all the time would have received.
+fn fair_by_step(flows: &[FlowObserved], received: &[Vec<f64>]) -> Vec<f64> {
+    let steps = received.first().map_or(0, Vec::len);
+    let mut fair = vec![0.0; steps];
+    for step in 1..steps {
+        let from_s = (step - 1) as f64 * STEP_S;
+        let begun = flows.iter().filter(|f| f.start_s <= from_s).count();
+        let all: f64 = received.iter().map(|own| own[step] - own[step - 1]).sum();
+        fair[step] = fair[step - 1] + all / begun.max(1) as f64;
+    }
+    fair
+}
+
+fn converged(flow: &FlowObserved, own: &[f64], fair: &[f64]) -> Option<f64> {
+    let last = own.len().checked_sub(1)?;
+    let begins = (flow.start_s / STEP_S).ceil() as usize;
+    let window = (WINDOW_S / STEP_S) as usize;
+    let good = |from: usize, to: usize| {
+        let fair = fair[to] - fair[from];
+        ((own[to] - own[from]) / fair - 1.0).abs() <= TOLERANCE
+    };
+    let mut windows = begins..(last + 1).saturating_sub(window);
+    let found = windows.find(|from| good(*from, from + window) && good(*from, last));
+    let step = found.unwrap_or(last);
+    Some((step as f64 * STEP_S - flow.start_s).max(0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::{Bottleneck, Direction};
+
+    /// 60 s, one bottleneck of 10 Mbit/s of payload.
+    fn setup() -> Setup {
+        let down = Direction {
+            rate_bits_per_s: (10e6 / PAYLOAD_SHARE) as u64,
+            ..Direction::default()
+        };
+        Setup {
+            limit_ns: 60_000_000_000,
+            fixed_length: true,
+            bottlenecks: vec![Bottleneck {
+                down,
+                ..Bottleneck::default()
+            }],
+            ..Setup::default()
+        }
+    }
+
+    /// That begins at `start_s` and has these rates, Mbit/s, from these times on, to 60 s; noted
+    /// every half second.
+    fn flow(start_s: f64, rates: &[(f64, f64)]) -> FlowObserved {
+        let by = |time: f64| -> u64 {
+            let ends = rates.iter().skip(1).map(|(at, _)| *at).chain([60.0]);
+            let parts = rates.iter().zip(ends);
+            let spans = parts.map(|((from, rate), to)| (time.min(to) - from).max(0.0) * rate);
+            (spans.sum::<f64>() * 1e6 / 8.0).round() as u64
+        };
+        let times = (0..120).map(|i| f64::from(i) * 0.5);
+        FlowObserved {
+            start_s,
+            seconds: 60.0 - start_s,
+            received_bytes: by(60.0),
+            arrivals: times.filter(|t| *t > start_s).map(|t| (t, by(t))).collect(),
+            ..FlowObserved::default()
+        }
+    }
+
+    fn run(flows: Vec<FlowObserved>) -> Observed {
+        Observed {
+            flows,
+            ..Observed::default()
+        }
+    }
+
+    fn close(a: f64, b: f64) -> bool {
+        (a - b).abs() < 0.01
+    }
+
+    #[test]
+    fn goodput_counts_from_a_time_on() {
+        let f = flow(0.0, &[(0.0, 2.0), (30.0, 8.0)]);
+        assert!(close(f.goodput_mbit_s(0.0), 5.0));
+        assert!(close(f.goodput_mbit_s(30.0), 8.0));
+        assert!(close(f.goodput_mbit_s(20.25), (9.75 * 2.0 + 240.0) / 39.75));
+        assert_eq!(f.goodput_mbit_s(60.0), 0.0);
+        let late = flow(40.0, &[(40.0, 3.0)]);
+        assert!(close(late.goodput_mbit_s(30.0), 3.0));
+    }
+
+    #[test]
+    fn utilisation_is_of_the_one_bottleneck() {
+        let flows = || run(vec![flow(0.0, &[(0.0, 4.0)]), flow(30.0, &[(30.0, 6.0)])]);
+        let percent = |from| utilisation_percent(&setup(), &flows(), from).unwrap();
+        assert!(close(percent(30.0), 100.0) && close(percent(0.0), 70.0));
+        let mut two = setup();
+        two.bottlenecks.push(Bottleneck::default());
+        assert_eq!(utilisation_percent(&two, &flows(), 0.0), None);
+        assert_eq!(utilisation_percent(&Setup::default(), &flows(), 0.0), None);
+    }
+
+    #[test]
+    fn a_flow_has_its_share_when_it_keeps_it() {
+        // Half of all from 20 s on, after 2 of 10: within 25 % over five seconds once three
+        // quarters of a second… 2·x + 5·(5 - x) >= 0.75·25: x <= 2.08 s before.
+        let first = flow(0.0, &[(0.0, 10.0), (10.0, 8.0), (20.0, 5.0)]);
+        let second = flow(10.0, &[(10.0, 2.0), (20.0, 5.0)]);
+        let of = |flows: &[&FlowObserved], index| {
+            let flows = flows.iter().map(|f| (*f).clone()).collect();
+            convergence_s(&setup(), &run(flows))[index]
+        };
+        let found = of(&[&first, &second], 1).expect("joins");
+        assert!((found - 8.0).abs() < 0.15, "{found}");
+        assert_eq!(of(&[&first, &second], 0), None);
+        // One that never gets its share, and one that loses it again.
+        let never = flow(10.0, &[(10.0, 2.0)]);
+        let rival = flow(0.0, &[(0.0, 8.0)]);
+        assert_eq!(of(&[&rival, &never], 1), Some(50.0));
+        let lost = flow(10.0, &[(10.0, 5.0), (20.0, 1.0)]);
+        let taker = flow(0.0, &[(0.0, 10.0), (10.0, 5.0), (20.0, 9.0)]);
+        assert_eq!(of(&[&taker, &lost], 1), Some(50.0));
+        // Fair is what those can have that have begun.
+        let third = flow(30.0, &[(30.0, 3.3)]);
+        let halves = flow(0.0, &[(0.0, 5.0), (30.0, 3.3)]);
+        assert_eq!(of(&[&halves, &halves, &third], 2), Some(0.0));
+    }
+
+    #[test]
+    fn nothing_is_said_where_nothing_was_noted() {
+        let mut silent = flow(10.0, &[(10.0, 5.0)]);
+        silent.arrivals.clear();
+        let flows = run(vec![flow(0.0, &[(0.0, 5.0)]), silent]);
+        assert_eq!(convergence_s(&setup(), &flows), [None, None]);
+        let ends = Setup {
+            fixed_length: false,
+            ..setup()
+        };
+        let flows = run(vec![flow(0.0, &[(0.0, 5.0)]), flow(10.0, &[(10.0, 5.0)])]);
+        assert_eq!(convergence_s(&ends, &flows), [None, None]);
+    }
+}

@@ -1,0 +1,50 @@
+//! The experiments about the library of algorithms have all of it.
+
+use std::collections::BTreeSet;
+
+use windlass_cc::AlgorithmId;
+use windlass_experiment::{Experiment, Settings};
+
+/// The values of the parameter `algorithm` of an experiment.
+fn swept(text: &str) -> BTreeSet<String> {
+    let experiment = Experiment::parse(text, "x.toml", Settings::default());
+    let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
+    let at = experiment.parameters.iter().position(|p| p == "algorithm");
+    let at = at.expect("algorithm is swept");
+    let values = experiment.cells.iter().map(|c| c.values[at].to_string());
+    values.collect()
+}
+
+#[test]
+fn every_algorithm_competes() {
+    let all: BTreeSet<String> = AlgorithmId::ALL.iter().map(|id| id.to_string()).collect();
+    assert_eq!(
+        swept(include_str!("../../../experiments/compete.toml")),
+        all
+    );
+}
+
+/// Debian's kernel has two more that Windlass does not: cdg and lp.
+#[test]
+fn every_algorithm_that_the_kernel_has_is_compared_with_it() {
+    let conformance = swept(include_str!("../../../experiments/conformance.toml"));
+    let marks = swept(include_str!("../../../experiments/conformance-dctcp.toml"));
+    let compared: Vec<String> = conformance.union(&marks).cloned().collect();
+    let modules = [
+        "bbr",
+        "bic",
+        "cubic",
+        "dctcp",
+        "highspeed",
+        "htcp",
+        "hybla",
+        "illinois",
+        "reno",
+        "scalable",
+        "vegas",
+        "veno",
+        "westwood",
+        "yeah",
+    ];
+    assert_eq!(compared, modules);
+}
