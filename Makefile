@@ -100,8 +100,9 @@ conformance: build
 	    || grep 'FAILED' "$(REPORTS)/vectors.txt" || true
 	@$(MAKE) --no-print-directory conformance-paths || failed=1; \
 	findings=$$(ls "$(REPORTS)"/conformance{,-dctcp}/findings.md); \
-	awk -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
-	{ cat docs/conformance-notes.md "$(REPORTS)/conformance.md"; cat $$findings; } > docs/conformance.md; \
+	algorithms=$$("$${CARGO_TARGET_DIR:-target}"/release/windlass algorithm list | awk '/^[a-z]/ { print $$1 }'); \
+	awk -v algorithms="$$(echo $$algorithms)" -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
+	cat "$(REPORTS)/conformance.md" $$findings > docs/conformance.md; \
 	[ -z "$$failed" ] && ! grep -q FAILED "$(REPORTS)/vectors.txt"
 
 conformance-paths:

@@ -1,6 +1,6 @@
 # One table of what each algorithm was shown to be: published vectors and laws from the output of
 # `cargo test -p windlass-cc`, deviation from the kernel's module from the findings of the experiments.
-# awk -f conformance.awk TESTS FINDINGS...
+# awk -v algorithms="reno cubic ..." -f conformance.awk TESTS FINDINGS...
 
 function done(text) { return text == "" ? "–" : text }
 
@@ -39,20 +39,20 @@ file > 1 && numbers && /^\|/ {
 }
 
 END {
-    print "## All of it in one table\n"
-    print "Vectors: published figures that it must meet, as tests. Laws: properties that all algorithms are tried for"
-    print "together. The rest is beside the kernel's module: the largest of what the numbers below say, – where there is none.\n"
+    print "# Conformance\n"
+    print "Made by `make conformance`. Vectors: published figures that the algorithm must meet, each a test with `vectors`"
+    print "in its name (`cargo test -p windlass-cc vectors`). Laws: properties that all algorithms are tried for together"
+    print "(`cargo test -p windlass-cc --test laws`). The rest is beside the kernel\047s module, as the sections below say;"
+    print "– where the kernel has none, or the path was not run.\n"
     print "| | vectors | laws | window error, % | mean window in the box ÷ kernel's | use of the link in the box − kernel's, % | of the law alone |"
     print "|---|---:|---:|---:|---:|---:|---:|"
     law = laws_good " of " laws_all
+    count = split(algorithms, known, " ")
+    for (i = 1; i <= count; i++) { row(known[i], law); shown[known[i]] }
+    # What is left has vectors, and is a part that many algorithms share.
     for (i = 1; i <= names; i++) {
         name = order[i]
-        if (name !~ /^(prr|slow_start|window|windowed|windowed_filter)$/) row(name, law)
-    }
-    for (name in compared) if (!(name in all)) row(name, law)
-    for (i = 1; i <= names; i++) {
-        name = order[i]
-        if (name ~ /^(prr|slow_start|window|windowed|windowed_filter)$/) row(name " (shared)", "–")
+        if (!(name in shown)) row(name " (shared)", "–")
     }
     print ""
 }
