@@ -59,26 +59,29 @@ impl Script {
     }
 }
 
+/// (segments acknowledged, window in segments) of google/packetdrill `cubic-bulk-166k.pkt`.
+const BULK_166K: [(u64, f64); 12] = [
+    (10, 20.0),
+    (20, 30.0),
+    (30, 40.0),
+    (38, 48.0),
+    (60, 49.0),
+    (80, 50.0),
+    (100, 52.0),
+    (120, 58.0),
+    (122, 59.0),
+    (140, 68.0),
+    (160, 78.0),
+    (300, 148.0),
+];
+
 /// google/packetdrill `cubic-bulk-166k.pkt` (written for Linux's integer CUBIC): every checkpoint
 /// within three segments, with the exit of slow start at 48 given.
 #[test]
 fn vectors_packetdrill_cubic_bulk_166k() {
     let mut script = Script::new();
     script.cubic.window.ssthresh = 48 * MSS;
-    for (packets, linux) in [
-        (10, 20.0),
-        (20, 30.0),
-        (30, 40.0),
-        (38, 48.0),
-        (60, 49.0),
-        (80, 50.0),
-        (100, 52.0),
-        (120, 58.0),
-        (122, 59.0),
-        (140, 68.0),
-        (160, 78.0),
-        (300, 148.0),
-    ] {
+    for (packets, linux) in BULK_166K {
         let cwnd = script.ack_up_to(packets);
         assert!(
             (cwnd - linux).abs() <= 3.0,
@@ -92,20 +95,7 @@ fn vectors_packetdrill_cubic_bulk_166k() {
 fn vectors_packetdrill_cubic_bulk_166k_in_linux_integers() {
     let mut script = Script::with(&linux());
     script.cubic.window.ssthresh = 48 * MSS;
-    for (packets, linux) in [
-        (10, 20.0),
-        (20, 30.0),
-        (30, 40.0),
-        (38, 48.0),
-        (60, 49.0),
-        (80, 50.0),
-        (100, 52.0),
-        (120, 58.0),
-        (122, 59.0),
-        (140, 68.0),
-        (160, 78.0),
-        (300, 148.0),
-    ] {
+    for (packets, linux) in BULK_166K {
         assert_eq!(script.ack_up_to(packets), linux, "at {packets}");
     }
 }
