@@ -13,14 +13,13 @@ use tempfile::TempDir;
 
 use crate::archive::Archive;
 use crate::image::Image;
+use crate::processor_time::processor_time_s;
 
 /// A guest that prints nothing for so long is taken for dead: in its processor's time, since on a
 /// busy machine it gets little of that.
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 /// In real time, if it uses less of a processor than this: it waits for what never comes.
 const STANDSTILL_SHARE: f64 = 0.01;
-/// `/proc/<pid>/stat` counts in these (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
 const MEMORY_MIB: u32 = 1024;
 /// Room for translated code, MiB. When it is full, all of it is translated anew.
 const TRANSLATION_MIB: u32 = 256;
@@ -163,13 +162,9 @@ fn is_dead(silent_s: f64, used_s: f64) -> bool {
     used_s >= limit_s || (silent_s >= limit_s && used_s < STANDSTILL_SHARE * silent_s)
 }
 
-/// User and system time of a process, s; 0 once it is gone.
+/// Processor time of a process, s; 0 once it is gone.
 fn cpu_s(pid: u32) -> f64 {
-    let text = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    // The name, in parentheses, may have spaces in it; utime and stime are 14 and 15.
-    let after_name = text.rsplit_once(')').map_or("", |(_, rest)| rest);
-    let fields = after_name.split_whitespace().skip(11).take(2);
-    fields.flat_map(str::parse::<u64>).sum::<u64>() as f64 / TICKS_PER_S
+    processor_time_s(pid).unwrap_or(0.0)
 }
 
 impl Drop for Guest {

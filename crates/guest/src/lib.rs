@@ -12,7 +12,9 @@ mod guest;
 mod image;
 mod kernel;
 mod module;
+mod processor_time;
 mod program;
 
 pub use guest::{Event, Guest};
 pub use image::{Contents, Image, check_host};
+pub use processor_time::processor_time_s;

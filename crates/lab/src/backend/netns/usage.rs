@@ -2,11 +2,12 @@
 
 use anyhow::{Context, Result};
 use windlass_experiment::observed::Usage;
+use windlass_guest::processor_time_s;
 use windlass_io::monotonic_ns;
 
 use crate::netns::Namespace;
 
-/// `/proc/<pid>/stat` counts in these (`USER_HZ`).
+/// `/proc/stat` counts in these (`USER_HZ`).
 const TICKS_PER_S: f64 = 100.0;
 
 /// How busy the machine is, from now on.
@@ -66,27 +67,17 @@ impl Meter {
         Ok(Meter {
             pid,
             since_ns: monotonic_ns(),
-            cpu_s: cpu_s(pid)?,
+            cpu_s: processor_time_s(pid)?,
         })
     }
 
     pub(super) fn read(&self) -> Result<Usage> {
         Ok(Usage {
-            cpu_s: cpu_s(self.pid)? - self.cpu_s,
+            cpu_s: processor_time_s(self.pid)? - self.cpu_s,
             span_s: (monotonic_ns() - self.since_ns) as f64 / 1e9,
             max_rss_bytes: max_rss_bytes(self.pid)?,
         })
     }
-}
-
-/// User and system time of all its threads.
-fn cpu_s(pid: u32) -> Result<f64> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    // The name, in parentheses, may have spaces in it; utime and stime are 14 and 15.
-    let (_, after_name) = text.rsplit_once(')').context("no name in stat")?;
-    let fields = after_name.split_whitespace().skip(11).take(2);
-    let ticks: u64 = fields.map(|f| f.parse().unwrap_or(0u64)).sum();
-    Ok(ticks as f64 / TICKS_PER_S)
 }
 
 fn max_rss_bytes(pid: u32) -> Result<u64> {
