@@ -81,6 +81,28 @@ pub struct Verdict {
     pub headroom: bool,
     /// Offer SACK to the receiver on behalf of a sender that does not do it.
     pub insert_sack: bool,
+    /// Where marks of the network are heard of.
+    pub feedback: Feedback,
+}
+
+/// Who says that the network has marked packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Feedback {
+    /// The receiver, where the ends have agreed on ECN.
+    #[default]
+    Ends,
+    /// Another box on the receiver's side, if there is one; the ends need not know of ECN.
+    Boxes,
+}
+
+impl Feedback {
+    /// Its name in configuration and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feedback::Ends => "ends",
+            Feedback::Boxes => "boxes",
+        }
+    }
 }
 
 impl Verdict {
@@ -92,6 +114,7 @@ impl Verdict {
             redundancy: Redundancy::OFF,
             headroom: true,
             insert_sack: true,
+            feedback: Feedback::Ends,
         }
     }
 }

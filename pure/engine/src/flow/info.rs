@@ -70,6 +70,10 @@ pub struct FlowInfo {
     pub handed_back: u64,
     /// Retransmissions of the sender.
     pub sender_retransmissions: u64,
+    /// Another box reports what the network marks.
+    pub peer: bool,
+    /// Payload that it has reported as marked.
+    pub marked_bytes: u64,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// What limits it.
@@ -116,6 +120,8 @@ impl Flow {
             timeouts: self.tally.timeouts,
             handed_back: self.tally.handed_back,
             sender_retransmissions: self.tally.sender_retransmissions,
+            peer: self.marks_due.is_some(),
+            marked_bytes: self.marked_bytes,
             in_senders_hands: self.handed_back_until.is_some(),
             limited_by: self.limited_by,
             pass: self.pass,

@@ -192,6 +192,10 @@ pub(crate) struct Flow {
     dup_bytes: u64,
     recovery: Option<Recovery>,
     ecn: Option<EcnEpisode>,
+    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
+    /// while no box reports.
+    marks_due: Option<u64>,
+    marked_bytes: u64,
     cwr_due: bool,
     rto_at: Option<Nanos>,
     rto_backoff: u32,
@@ -247,6 +251,8 @@ impl Flow {
             dup_bytes: 0,
             recovery: None,
             ecn: None,
+            marks_due: None,
+            marked_bytes: 0,
             cwr_due: false,
             rto_at: None,
             rto_backoff: 0,
