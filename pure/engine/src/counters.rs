@@ -203,6 +203,8 @@ counters! {
     reports_heard,
     /// Bytes of payload that the other box has reported as marked.
     marked_bytes_heard,
+    /// Packets of senders beyond the edge that they had been shown, dropped.
+    policed,
     /// DSACK blocks received: something arrived twice.
     dsacks_received,
     /// Congestion events that proved to be none.

@@ -1,9 +1,9 @@
 //! What the engine asks of policy: who is governed, in which mode, by what.
 
-use windlass_cc::{MILLISECOND, Nanos, Settings};
+use windlass_cc::{ByteRate, MILLISECOND, Nanos, Settings};
 use windlass_wire::FlowKey;
 
-use crate::Side;
+use crate::{Side, Tenant, TenantId};
 
 /// How far the engine may go with a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -83,6 +83,12 @@ pub struct Verdict {
     pub insert_sack: bool,
     /// Where marks of the network are heard of.
     pub feedback: Feedback,
+    /// Data so many bytes beyond the edge that the sender was shown is dropped; `None`: it is not.
+    pub police_tolerance: Option<u32>,
+    /// What the flow may send, bytes per second of TCP payload; `None`: no limit.
+    pub cap: Option<ByteRate>,
+    /// Whose flow it is.
+    pub tenant: Option<TenantId>,
 }
 
 /// Who says that the network has marked packets.
@@ -115,6 +121,9 @@ impl Verdict {
             headroom: true,
             insert_sack: true,
             feedback: Feedback::Ends,
+            police_tolerance: None,
+            cap: None,
+            tenant: None,
         }
     }
 }
@@ -123,6 +132,11 @@ impl Verdict {
 pub trait Decide: Send {
     /// `flow` runs from the sender of the data to its receiver; `None` leaves this direction alone.
     fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict>;
+
+    /// The tenants that verdicts name by their index. Asked once.
+    fn tenants(&self) -> Vec<Tenant> {
+        Vec::new()
+    }
 }
 
 /// One verdict for every flow whose sender is inside.

@@ -15,6 +15,7 @@ mod limits;
 mod peer;
 mod port;
 mod seq;
+mod tenants;
 mod wheel;
 
 pub use counters::{Counters, PassReason};
@@ -23,4 +24,5 @@ pub use engine::Engine;
 pub use flow::{FlowInfo, LimitedBy};
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Side, Tx, TxChecksum};
+pub use tenants::{Tenant, TenantId, TenantInfo};
 pub use windlass_cc::{AlgorithmId, Nanos};
