@@ -43,6 +43,7 @@ enum Command {
     Reload(ask::ReloadArgs),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
+    Tenants(ask::TenantsArgs),
     Status(ask::StatusArgs),
     Demo(demo::Args),
     #[command(subcommand)]
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Reload(args) => ask::reload(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
+        Command::Tenants(args) => ask::tenants(&args),
         Command::Status(args) => ask::status(&args),
         Command::Demo(args) => demo::run(args),
         Command::Lab(command) => lab::run(command),

@@ -30,6 +30,16 @@ pub struct TenantInfo {
     pub policed_bytes: u64,
 }
 
+impl TenantInfo {
+    /// Adds what another engine says of the same tenant: caps are parts of one.
+    pub fn add(&mut self, other: &TenantInfo) {
+        self.cap = self.cap.zip(other.cap).map(|(a, b)| a + b);
+        self.bytes_sent += other.bytes_sent;
+        self.policed_packets += other.policed_packets;
+        self.policed_bytes += other.policed_bytes;
+    }
+}
+
 /// How much lateness is made up for, as in pacing, ns.
 const CREDIT: Nanos = MILLISECOND;
 

@@ -37,6 +37,7 @@ mod prefix;
 pub mod read;
 mod rule;
 mod settings;
+mod tenants;
 
 pub use algorithm::read as read_algorithm;
 pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
