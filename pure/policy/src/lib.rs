@@ -45,4 +45,4 @@ pub use error::{ConfigError, Wrong, suggest};
 pub use policy::Policy;
 pub use prefix::Prefix;
 pub use rule::{Rule, Senders};
-pub use settings::{MODES, REDUNDANCIES, mode_named, redundancy_named};
+pub use settings::{FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};

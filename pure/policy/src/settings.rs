@@ -23,7 +23,7 @@ pub const REDUNDANCIES: [(&str, Redundancy); 3] = [
 ];
 
 /// Who reports marks, by name.
-const FEEDBACKS: [(&str, Feedback); 2] = [("ends", Feedback::Ends), ("boxes", Feedback::Boxes)];
+pub const FEEDBACKS: [(&str, Feedback); 2] = [("ends", Feedback::Ends), ("boxes", Feedback::Boxes)];
 
 /// Two full segments: a window probe may lie beyond the edge.
 const POLICE_TOLERANCE_BYTES: u32 = 3000;

@@ -31,6 +31,8 @@ pub(super) struct Transfer {
     /// The server's address first.
     pub key: FlowKey,
     pub start: Nanos,
+    /// What the server sends, bytes.
+    bytes: u64,
     pair: usize,
     algorithm: ServerAlgorithm,
     /// Of the payload and of the initial numbers.
@@ -47,21 +49,21 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
     check_network(setup)?;
     let mut transfers = Vec::new();
     for (number, group) in setup.flows.iter().enumerate() {
-        let pair = setup.pairs.get(group.pair).ok_or_else(|| {
+        let no_pair = |pair: usize| {
             let name = &group.name;
-            format!(
-                "flows \"{name}\" run between pair {}, which there is not",
-                group.pair
-            )
-        })?;
+            format!("flows \"{name}\" run between pair {pair}, which there is not")
+        };
         if group.bytes >= MAX_BYTES {
             return Err(format!(
                 "flows \"{}\" carry {} bytes each: in virtual time it must be less than {MAX_BYTES}",
                 group.name, group.bytes
             ));
         }
-        let algorithm = algorithm(setup, group, pair)?;
+        let mut starts = group.starts(setup.seed).into_iter();
         for index in 0..group.count {
+            let at = group.pair_of(index);
+            let pair = setup.pairs.get(at).ok_or_else(|| no_pair(at))?;
+            let algorithm = algorithm(setup, group, pair)?;
             let port = transfers.len();
             if port >= MAX_TRANSFERS {
                 return Err(format!("more than {MAX_TRANSFERS} transfers in one run"));
@@ -77,8 +79,9 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
                     dst_port: FIRST_CLIENT_PORT + port as u16,
                     ..FlowKey::default()
                 },
-                start: group.start_ns + u64::from(index) * group.interval_ns,
-                pair: group.pair,
+                start: starts.next().unwrap_or_default(),
+                bytes: group.bytes_of(setup.seed, index),
+                pair: at,
                 algorithm,
                 stream: Rng::new(setup.seed, TRANSFER_STREAMS + port as u64).bits(),
             });
@@ -140,7 +143,7 @@ impl Transfer {
         let group = &setup.flows[self.group];
         let plan = Connection {
             server: App {
-                writes: writes(group),
+                writes: writes(group, self.bytes),
                 close: Close::AfterPeer,
             },
             client: App {
@@ -148,7 +151,7 @@ impl Transfer {
                     bytes: REQUEST_BYTES,
                     ..Write::default()
                 }],
-                close: Close::AfterReceived { bytes: group.bytes },
+                close: Close::AfterReceived { bytes: self.bytes },
             },
             start: self.start,
         };
@@ -169,13 +172,13 @@ impl Transfer {
 }
 
 /// What the server writes, and when.
-fn writes(group: &FlowGroup) -> Vec<Write> {
+fn writes(group: &FlowGroup, bytes: u64) -> Vec<Write> {
     let each = match group.write_bytes {
-        0 => group.bytes,
+        0 => bytes,
         bytes => bytes,
     };
     let mut writes = Vec::new();
-    let mut left = group.bytes;
+    let mut left = bytes;
     while left > 0 {
         let bytes = left.min(each);
         left -= bytes;
@@ -197,7 +200,8 @@ fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
         window_scale: host
             .window_scaling
             .then(|| scale(host.receive_buffer_bytes)),
-        ecn: host.ecn,
+        // Linux' DCTCP asks for ECN whatever the host is set to (`TCP_CONG_NEEDS_ECN`).
+        ecn: host.ecn || host.congestion_control == "dctcp",
         echoes_each_mark: host.congestion_control == "dctcp",
         algorithm,
         receive_buffer: ReceiveBuffer::Autotuned {
