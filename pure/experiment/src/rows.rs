@@ -161,6 +161,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
 
 fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let group = &run.setup.flows[flow.group];
+    let bytes = group.bytes_of(run.setup.seed, flow.index);
     let from_s = run.setup.measure_from_ns as f64 / 1e9;
     let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
@@ -169,7 +170,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         contestant: run.contestant,
         repetition: run.repetition,
         seed: run.setup.seed,
-        flow: group.name.clone(),
+        flow: group.name_of(bytes),
         index: flow.index,
         background: group.background,
         start_s: rounded(flow.start_s),

@@ -9,6 +9,10 @@ use crate::setup::FlowGroup;
 /// Payload of a packet in the published tables, bytes.
 const PACKET_BYTES: f64 = 1460.0;
 
+/// Flows that are called mice have no more than this, bytes.
+const MICE_BYTES: u64 = 10_000;
+const MICE: &str = "-mice";
+
 /// A measured distribution of flow sizes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -79,6 +83,22 @@ impl FlowGroup {
     pub fn bytes_of(&self, seed: u64, index: u32) -> u64 {
         let size = |sizes: Sizes| sizes.at(self.chance(seed, index, "size")).min(self.bytes);
         self.sizes.map_or(self.bytes, size).max(1)
+    }
+
+    /// What a transfer of so many bytes is called in rows and checks: those of chance sizes are told
+    /// apart by them.
+    pub fn name_of(&self, bytes: u64) -> String {
+        match self.sizes.is_some() && bytes <= MICE_BYTES {
+            true => format!("{}{MICE}", self.name),
+            false => self.name.clone(),
+        }
+    }
+
+    /// All that its transfers may be called.
+    pub fn names(&self) -> Vec<String> {
+        let mut names = vec![self.name.clone()];
+        names.extend(self.sizes.map(|_| self.name_of(0)));
+        names
     }
 
     /// When all of them begin, ns from the start of the run, in order of their index.

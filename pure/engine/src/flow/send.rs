@@ -56,7 +56,7 @@ impl Flow {
         // One segment may always be in flight, whatever the windows say: it is the probe that
         // finds out when they open.
         if self.inflight > 0 {
-            if self.pipe() + len > self.cc.control().cwnd {
+            if self.pipe() + len > self.window_in_flight() {
                 return Some(LimitedBy::Cwnd);
             }
             if end > self.receiver_edge && !sent {
@@ -67,6 +67,22 @@ impl Flow {
             return Some(LimitedBy::Pacing);
         }
         (!self.is_its_turn(ctx, len)).then_some(LimitedBy::Tenant)
+    }
+
+    /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
+    /// one segment in flight at a time, every one would wait for the receiver's delayed ACK. After a
+    /// time-out there is no such hurry.
+    fn window_in_flight(&self) -> u64 {
+        let cwnd = self.cc.control().cwnd;
+        let pair = 2 * u64::from(self.path.mss);
+        match self.keeps_small_window_by_pacing(cwnd) {
+            true => pair,
+            false => cwnd,
+        }
+    }
+
+    fn keeps_small_window_by_pacing(&self, cwnd: u64) -> bool {
+        cwnd < 2 * u64::from(self.path.mss) && self.recovery.is_none() && self.path.srtt > 0
     }
 
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
@@ -169,7 +185,9 @@ impl Flow {
         if self.path.srtt == 0 {
             return None;
         }
+        let small = self.keeps_small_window_by_pacing(control.cwnd);
         let rate = control.pacing_rate.unwrap_or_else(|| match control.phase {
+            _ if small => by_window(100),
             Phase::SlowStart | Phase::ConservativeSlowStart => by_window(200),
             _ => by_window(120),
         });

@@ -156,9 +156,13 @@ impl Transfer {
             start: self.start,
         };
         let mut rng = Rng::new(self.stream, 1);
-        let server = end(&setup.servers[pair.server], self.algorithm, &mut rng);
+        let host = &setup.servers[pair.server];
+        let control = group.congestion_control.as_ref();
+        let control = control.unwrap_or(&host.congestion_control);
+        let server = end(host, control, self.algorithm, &mut rng);
         let answering = ServerAlgorithm::Cubic { hystart: true };
-        let client = end(&setup.clients[pair.client], answering, &mut rng);
+        let host = &setup.clients[pair.client];
+        let client = end(host, &host.congestion_control, answering, &mut rng);
         let content = rng.bits();
         Ends::new(
             self.key,
@@ -191,7 +195,12 @@ fn writes(group: &FlowGroup, bytes: u64) -> Vec<Write> {
     writes
 }
 
-fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
+fn end(
+    host: &Host,
+    congestion_control: &str,
+    algorithm: ServerAlgorithm,
+    rng: &mut Rng,
+) -> EndConfig {
     // Linux shows half of the buffer as the window (`tcp_adv_win_scale` 1).
     let window = (host.receive_buffer_bytes / 2).clamp(1, 1 << 30);
     EndConfig {
@@ -201,8 +210,8 @@ fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
             .window_scaling
             .then(|| scale(host.receive_buffer_bytes)),
         // Linux' DCTCP asks for ECN whatever the host is set to (`TCP_CONG_NEEDS_ECN`).
-        ecn: host.ecn || host.congestion_control == "dctcp",
-        echoes_each_mark: host.congestion_control == "dctcp",
+        ecn: host.ecn || congestion_control == "dctcp",
+        echoes_each_mark: congestion_control == "dctcp",
         algorithm,
         receive_buffer: ReceiveBuffer::Autotuned {
             initial: window.min(FIRST_WINDOW_BYTES) as u32,
