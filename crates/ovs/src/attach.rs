@@ -1,6 +1,6 @@
 //! Attaching: everything is looked at first, then done step by step, and undone if a step fails.
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::attachment::{self, Attachment, State};
 use crate::check::{check_ports, check_request, check_unattached, mtu, warnings};
@@ -10,6 +10,7 @@ use crate::lock::lock;
 use crate::openflow::{self, Speech};
 use crate::rule::Rule;
 use crate::rules::{LEVELS, rules};
+use crate::rundir::check_answering;
 use crate::traffic::Traffic;
 use crate::wire::{Links, Wire};
 
@@ -63,13 +64,9 @@ impl Attach {
         let bridge = Bridge::read(&request.bridge)?;
         check_unattached(&bridge)?;
         check_request(request, &bridge)?;
+        check_answering(&bridge.name)?;
         let speech = Speech::with(&bridge);
-        let entries = speech.dump().with_context(|| {
-            format!(
-                "ovs-vswitchd does not answer for bridge {}: does it run?",
-                bridge.name
-            )
-        })?;
+        let entries = speech.dump()?;
         if entries.iter().any(openflow::Entry::is_own) {
             bail!(
                 "bridge {0} has rules of an earlier attachment (remove them: windlass detach --ovs {0})",
@@ -188,7 +185,7 @@ fn steps(attachment: &Attachment, bridge: &Bridge, speech: &Speech, rules: &[Rul
     }
     let ports = Undo::Always(vsctl(wire.del_ports(name)));
     all.push(step(wire.add_ports(name), Some(ports)));
-    for command in speech.install(rules) {
+    for command in speech.install(rules, false) {
         all.push(step(command, Some(Undo::Always(speech.remove_all()))));
     }
     all.push(step(attachment::write_state(name, State::Attached), None));

@@ -2,31 +2,30 @@
 //! there again at once; a wire that is gone, as after a reboot, is made again.
 
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, ChildStderr, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
 use crate::attachment::{Attachment, State};
 use crate::check::{check_ports, mtu};
 use crate::command::Command;
 use crate::database::{Bridge, NoBridge};
 use crate::lock::lock;
+use crate::monitor::{Monitor, Signal};
 use crate::openflow::{Entry, Speech};
-use crate::rule::{COOKIE, Rule};
+use crate::rule::Rule;
 use crate::rules::rules;
+use crate::rundir::check_answering;
 use crate::wire::Links;
 
 /// Between two looks at everything, when nothing has been heard of.
 const PERIOD: Duration = Duration::from_secs(5);
-/// Between two looks while something is wrong, or nothing can be heard.
-const RETRY: Duration = Duration::from_millis(200);
-
-/// How ovs-ofctl says that a port has come, gone or changed.
-const PORT_STATUS: &str = "OFPT_PORT_STATUS";
+/// Between two looks when nothing can be heard.
+const POLL: Duration = Duration::from_millis(500);
+/// While something is wrong.
+const RETRY: Duration = Duration::from_millis(50);
 
 /// What has happened to an attachment.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,12 +47,6 @@ pub struct Keeper {
     thread: Option<JoinHandle<()>>,
 }
 
-enum Signal {
-    /// A rule of ours was removed, a port has changed, or nothing can be heard any more.
-    Look,
-    Stop,
-}
-
 impl Keeper {
     /// Repairs what there is to repair of the bridge's attachment, and watches over it from then
     /// on. `tell` is called on another thread.
@@ -68,6 +61,7 @@ impl Keeper {
             bridge: bridge.to_owned(),
             installed: None,
             is_unwell: false,
+            trouble: String::new(),
         };
         let Some(attachment) = watched.repair(&mut |_| {})? else {
             bail!(
@@ -102,6 +96,8 @@ struct Watched {
     installed: Option<Installed>,
     /// Of which somebody has been told.
     is_unwell: bool,
+    /// The last of which somebody has been told.
+    trouble: String,
 }
 
 /// What was put in, and how the bridge then said it.
@@ -119,32 +115,19 @@ impl Watched {
         signals: &Sender<Signal>,
         incoming: &Receiver<Signal>,
     ) {
-        let mut monitor: Option<Monitor> = None;
-        let mut trouble = String::new();
+        let mut monitor = None;
+        let mut looked = Instant::now();
         loop {
-            // Listening begins before looking, so that nothing happens in between.
-            if monitor.as_mut().is_none_or(Monitor::has_ended) {
-                monitor = Monitor::start(&self.bridge, signals.clone()).ok();
+            let mut wait = RETRY;
+            if !self.is_unwell || looked.elapsed() >= POLL || check_answering(&self.bridge).is_ok()
+            {
+                looked = Instant::now();
+                match self.look(&mut tell) {
+                    Some(true) => wait = self.listen(&mut monitor, signals),
+                    Some(false) => {}
+                    None => return tell(Event::Detached),
+                }
             }
-            let wait = match self.repair(&mut tell) {
-                Ok(None) => return tell(Event::Detached),
-                Ok(Some(_)) => {
-                    trouble.clear();
-                    if std::mem::take(&mut self.is_unwell) {
-                        tell(Event::Restored);
-                    }
-                    if monitor.is_some() { PERIOD } else { RETRY }
-                }
-                Err(error) => {
-                    // Told once, however its cause is worded.
-                    if trouble != error.to_string() {
-                        trouble = error.to_string();
-                        tell(Event::Trouble(format!("{error:#}")));
-                    }
-                    self.is_unwell = true;
-                    RETRY
-                }
-            };
             match incoming.recv_timeout(wait) {
                 Ok(Signal::Stop) | Err(RecvTimeoutError::Disconnected) => return,
                 Ok(Signal::Look) | Err(RecvTimeoutError::Timeout) => {}
@@ -152,10 +135,52 @@ impl Watched {
             // One look is for all that has been heard.
             while let Ok(signal) = incoming.try_recv() {
                 if let Signal::Stop = signal {
-                    let _ = self.repair(&mut tell);
+                    if self.look(&mut tell).is_none() {
+                        tell(Event::Detached);
+                    }
                     return;
                 }
             }
+        }
+    }
+
+    /// Whether all is as it should be now; none if there is nothing attached.
+    fn look(&mut self, tell: &mut dyn FnMut(Event)) -> Option<bool> {
+        match self.repair(tell) {
+            Ok(None) => None,
+            Ok(Some(_)) => {
+                self.trouble.clear();
+                if std::mem::take(&mut self.is_unwell) {
+                    tell(Event::Restored);
+                }
+                Some(true)
+            }
+            Err(error) => {
+                // Told once, however its cause is worded.
+                if self.trouble != error.to_string() {
+                    self.trouble = error.to_string();
+                    tell(Event::Trouble(format!("{error:#}")));
+                }
+                self.is_unwell = true;
+                Some(false)
+            }
+        }
+    }
+
+    /// Listens if nobody does, but begins so no more often than every [`POLL`]: the bridge may not be
+    /// one that can be listened to. How long to wait: what happens before is not heard.
+    fn listen(&self, monitor: &mut Option<Monitor>, signals: &Sender<Signal>) -> Duration {
+        let (is_listening, is_new) = match monitor {
+            Some(monitor) => (!monitor.has_ended(), monitor.started.elapsed() < POLL),
+            None => (false, false),
+        };
+        if !is_listening && !is_new {
+            *monitor = Monitor::start(&self.bridge, signals.clone()).ok();
+        }
+        if is_listening && !is_new {
+            PERIOD
+        } else {
+            POLL
         }
     }
 
@@ -175,6 +200,7 @@ impl Watched {
             ),
             Some((State::Detaching, _)) | None => return Ok(None),
         };
+        check_answering(&self.bridge)?;
         let speech = Speech::with(&bridge);
         let there = own_entries(&speech)?;
         let bridge = repair_wire(bridge, &attachment)?;
@@ -189,7 +215,7 @@ impl Watched {
             self.is_unwell = true;
             tell(Event::Gap);
         }
-        for command in speech.install(&rules) {
+        for command in speech.install(&rules, !there.is_empty()) {
             command.run()?;
         }
         self.installed = Some(Installed {
@@ -203,7 +229,7 @@ impl Watched {
 
 /// Our rules as the bridge has them, but for those that it made itself.
 fn own_entries(speech: &Speech) -> Result<Vec<Entry>> {
-    let mut all = speech.dump_own().context("ovs-vswitchd does not answer")?;
+    let mut all = speech.dump_own()?;
     all.retain(|entry| !entry.is_learned());
     all.sort();
     Ok(all)
@@ -230,50 +256,4 @@ fn repair_wire(bridge: Bridge, attachment: &Attachment) -> Result<Bridge> {
     let bridge = Bridge::read(&bridge.name)?;
     check_ports(&bridge, wire)?;
     Ok(bridge)
-}
-
-/// Hears what is removed from the bridge's tables, of its ports, and when ovs-vswitchd ends.
-struct Monitor {
-    child: Child,
-}
-
-impl Monitor {
-    fn start(bridge: &str, signals: Sender<Signal>) -> Result<Monitor> {
-        let command = Speech::with(&Bridge::read(bridge)?).monitor();
-        let mut child = command
-            .attended()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .context("cannot run setpriv and ovs-ofctl")?;
-        let said = child.stderr.take().context("ovs-ofctl has no output")?;
-        thread::spawn(move || listen(said, &signals));
-        Ok(Monitor { child })
-    }
-
-    fn has_ended(&mut self) -> bool {
-        !matches!(self.child.try_wait(), Ok(None))
-    }
-}
-
-impl Drop for Monitor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Ends with the process that is listened to.
-fn listen(said: ChildStderr, signals: &Sender<Signal>) {
-    // All of our cookies begin so.
-    let own = format!("cookie={:#x}", COOKIE >> 8);
-    let lines = BufReader::new(said).lines().map_while(Result::ok);
-    let is_news = |line: &String| line.contains(&own) || line.contains(PORT_STATUS);
-    for _ in lines.filter(is_news) {
-        if signals.send(Signal::Look).is_err() {
-            return;
-        }
-    }
-    let _ = signals.send(Signal::Look);
 }

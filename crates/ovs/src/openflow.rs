@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::Command;
 use crate::database::Bridge;
-use crate::rule::{COOKIE, COOKIE_MASK, Role, Rule};
+use crate::rule::{COOKIE, COOKIE_MASK, INSTALLED, Role, Rule};
 use crate::rules::LEVELS;
 
 /// Registers that a packet has.
@@ -79,23 +79,28 @@ impl Speech {
         self.bundle.is_some()
     }
 
-    /// Puts these rules into the place of those that were ours, at once if the bridge can do that.
-    pub(crate) fn install(&self, rules: &[Rule]) -> Vec<Command> {
-        let lines = rules.iter().map(|rule| format!("{rule}\n"));
+    /// Puts these rules in, into the place of those that were ours if there are any; at once if the
+    /// bridge can do that.
+    pub(crate) fn install(&self, rules: &[Rule], any_there: bool) -> Vec<Command> {
+        let old = format!("cookie={:#x}/{:#x}", INSTALLED.0, INSTALLED.1);
+        let lines: String = rules.iter().map(|rule| format!("{rule}\n")).collect();
         if let Some(flags) = &self.bundle {
-            let roles = [Role::Steer, Role::Return].into_iter();
-            let old = roles.map(|role| format!("delete {}\n", exactly(role)));
-            let text: String = old.chain(lines).collect();
-            let command = Command::ofctl(flags, "add-flows").word(&self.bridge);
-            return vec![command.word("-").input(text)];
+            let delete = match any_there {
+                true => format!("delete {old}\n"),
+                false => String::new(),
+            };
+            let add = Command::ofctl(flags, "add-flows").word(&self.bridge);
+            return vec![add.word("-").input(delete + &lines)];
         }
-        let add = self.command("add-flows").word("-").input(lines.collect());
-        vec![self.remove(Role::Steer), self.remove(Role::Return), add]
+        let delete = any_there.then(|| self.command("del-flows").word(old));
+        let add = self.command("add-flows").word("-").input(lines);
+        delete.into_iter().chain([add]).collect()
     }
 
     /// Removes the rules for one purpose.
     pub(crate) fn remove(&self, role: Role) -> Command {
-        self.command("del-flows").word(exactly(role))
+        let only = format!("cookie={:#x}/-1", role.cookie());
+        self.command("del-flows").word(only)
     }
 
     /// Removes all that is ours.
@@ -114,10 +119,6 @@ impl Speech {
     fn command(&self, what: &str) -> Command {
         Command::ofctl(&self.flags, what).word(&self.bridge)
     }
-}
-
-fn exactly(role: Role) -> String {
-    format!("cookie={:#x}/-1", role.cookie())
 }
 
 /// A rule as the bridge has it.

@@ -6,15 +6,18 @@ use std::fmt;
 pub(crate) const COOKIE: u64 = 0x7769_6e64_6c61_7300;
 /// Of what all our cookies have in common.
 pub(crate) const COOKIE_MASK: u64 = !0xff;
+/// Of what those of the rules have in common that are put in, and not learned by the bridge.
+pub(crate) const INSTALLED: (u64, u64) = (COOKIE | 0x10, !0xf);
+
 /// What a rule is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Role {
     /// What comes back from the box.
-    Return = 1,
+    Return = 0x10,
     /// What goes to the box.
-    Steer = 2,
+    Steer = 0x11,
     /// Where it has come from.
-    Learned = 3,
+    Learned = 0x20,
 }
 
 impl Role {

@@ -9,6 +9,7 @@
 //! ```
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use anyhow::{Context, Result};
 use serde_json::Value;
@@ -18,10 +19,13 @@ use crate::side::Side;
 
 /// Names tried: `wl0` to `wl99`.
 const WIRES: u32 = 100;
-/// Its two networks in the Linux bridge's alias.
+/// How the Linux bridge's alias begins; the name of Open vSwitch's bridge follows.
 const ALIAS: &str = "windlass: box of Open vSwitch bridge ";
 /// A VLAN that no network has: `NORMAL` neither floods to a port of it nor learns from it.
 const NO_NETWORK: u16 = 4095;
+
+/// There if the kernel has IPv6.
+const IPV6: &str = "/proc/sys/net/ipv6";
 
 /// The interfaces between the bridge and the box.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -136,13 +140,17 @@ impl Wire {
     /// tags, and see 64 KB at once. One queue: a flow's packets keep their order.
     pub(crate) fn make(&self, bridge: &str, mtu: u32) -> Vec<Command> {
         let name = &self.name;
+        // No addresses, and so no packets of their own; the kernel may be one without IPv6.
+        let silent = match Path::new(IPV6).exists() {
+            true => "addrgenmode none",
+            false => "",
+        };
         let ip = |line: String| Command::new(&format!("ip link {line}"));
         let mut all = vec![
             ip(format!(
                 "add {name} type bridge forward_delay 0 stp_state 0 mcast_snooping 0"
             )),
-            ip(format!("set {name} mtu {mtu} addrgenmode none alias"))
-                .word(format!("{ALIAS}{bridge}")),
+            ip(format!("set {name} mtu {mtu} {silent} alias")).word(format!("{ALIAS}{bridge}")),
         ];
         for side in Side::BOTH {
             let (inner, outer) = (self.interface(side), self.port(side));
@@ -153,11 +161,11 @@ impl Wire {
             all.push(Command::new(&format!(
                 "ethtool -K {outer} tso off gso off gro off txvlan off tx-vlan-stag-hw-insert off"
             )));
-            all.push(ip(format!("set {inner} master {name} addrgenmode none")));
+            all.push(ip(format!("set {inner} master {name} {silent}")));
             all.push(ip(format!(
                 "set {inner} type bridge_slave learning off flood on mcast_flood on"
             )));
-            all.push(ip(format!("set {outer} addrgenmode none up")));
+            all.push(ip(format!("set {outer} {silent} up")));
             all.push(ip(format!("set {inner} up")));
         }
         all.push(ip(format!("set {name} up")));

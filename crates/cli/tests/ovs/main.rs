@@ -1,7 +1,8 @@
 //! The box in a bridge of a real Open vSwitch: its daemons run in a private folder, with the
-//! datapath in userspace.
+//! datapath in userspace. Then all of that again in a guest, with the kernel's datapath.
 
 mod attaching;
+mod guest;
 #[path = "../netns/mod.rs"]
 mod netns;
 mod repair;

@@ -61,7 +61,7 @@ fn rules_and_ports_that_somebody_removes_are_there_again() {
     let daemon = Daemon::start(&switch.lab, &RUN);
     let transfer = Transfer::start(&switch.lab, 8001);
     transfer.wait_for(MEGABYTE);
-    for removal in ["br0", "br0 cookie=0x77696e646c617302/-1", "br0 tcp"] {
+    for removal in ["br0", "br0 cookie=0x77696e646c617311/-1", "br0 tcp"] {
         switch.ofctl(&format!("del-flows {removal}"));
         let removed = Instant::now();
         switch.ofctl("add-flow br0 priority=0,actions=NORMAL");
@@ -153,6 +153,6 @@ fn without_learned(switch: &Switch) -> String {
 fn without_learned_in(flows: &str) -> String {
     let lines = flows
         .lines()
-        .filter(|l| !l.trim_start().starts_with("cookie=0x77696e646c617303"));
+        .filter(|l| !l.trim_start().starts_with("cookie=0x77696e646c617320"));
     lines.collect::<Vec<_>>().join("\n")
 }

@@ -13,7 +13,9 @@ use nix::unistd::Pid;
 
 use crate::netns::{Lab, PROGRAM};
 
-const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+pub const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
+/// Names the datapath.
+pub const DATAPATH: &str = "WINDLASS_OVS_DATAPATH";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bridge br0 with a's port m0 and b's port m1. Its daemons end with it.
@@ -76,9 +78,16 @@ impl Switch {
         for (place, interface) in [("a", "a0"), ("b", "b0")] {
             switch.real_packets(place, interface);
         }
-        switch.vsctl("add-br br0 -- set Bridge br0 datapath_type=netdev");
+        switch.add_bridge("br0");
         switch.vsctl("add-port br0 m0 -- add-port br0 m1");
         Some(switch)
+    }
+
+    pub fn add_bridge(&self, name: &str) {
+        let datapath = datapath();
+        self.vsctl(&format!(
+            "add-br {name} -- set Bridge {name} datapath_type={datapath}"
+        ));
     }
 
     /// Has an interface send only what a wire could carry.
@@ -127,7 +136,8 @@ impl Switch {
 
     /// Lines for a shell in the middle.
     pub fn shell(&self, script: &str) {
-        let mut sh = self.lab.command("m", "sh");
+        // Not any `sh`: that of busybox has an `ip` of its own.
+        let mut sh = self.lab.command("m", "dash");
         let sh = sh
             .args(["-e", "-"])
             .stdin(Stdio::piped())
@@ -215,6 +225,11 @@ impl Drop for Switch {
             let _ = child.wait();
         }
     }
+}
+
+/// In userspace, or in the kernel.
+pub fn datapath() -> String {
+    std::env::var(DATAPATH).unwrap_or_else(|_| "netdev".to_owned())
 }
 
 /// Waits until something holds.

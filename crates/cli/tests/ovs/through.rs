@@ -61,7 +61,7 @@ fn a_transfer_goes_through_the_box_and_goes_on_after_kill_9() {
 /// Each packet has gone through the box once, and the bridge knows every address at its own port.
 fn learned_where_they_are(switch: &Switch) {
     // The datapath tells the tables what it has counted twice a second.
-    for rules in ["cookie=0x77696e646c617302", "resubmit(,0)"] {
+    for rules in ["cookie=0x77696e646c617311", "resubmit(,0)"] {
         wait_for(rules, || switch.packets(rules) > 1000);
     }
     assert_eq!(switch.packets("actions=drop"), 0);
@@ -94,7 +94,8 @@ fn the_operators_own_rules_and_networks_hold() {
     let lab = &switch.lab;
     // b is at another bridge: there is a trunk between the two. c is at an access port of the same
     // network, d of another.
-    switch.vsctl("del-port m1 -- add-br br1 -- set Bridge br1 datapath_type=netdev");
+    switch.vsctl("del-port m1");
+    switch.add_bridge("br1");
     switch.vsctl("add-port br1 m1 tag=7");
     for (bridge, port, peer) in [("br0", "up", "down"), ("br1", "down", "up")] {
         let settings = format!("type=patch options:peer={peer}");

@@ -2,8 +2,8 @@ use super::*;
 
 /// Printed by ovs-ofctl 3.1.0 with --no-stats.
 const SAID: &str = "NXST_FLOW reply (xid=0x4):
- cookie=0x77696e646c617301, priority=65535,reg15=0x1,in_port=5 actions=drop
- cookie=0x77696e646c617303, table=253, idle_timeout=300, priority=1,in_port=5,vlan_tci=0x0000/0x0fff,dl_src=a6:65:a4:40:4e:4c actions=load:0->NXM_OF_VLAN_TCI[],load:0x2->NXM_OF_IN_PORT[]
+ cookie=0x77696e646c617310, priority=65535,reg15=0x1,in_port=5 actions=drop
+ cookie=0x77696e646c617320, table=253, idle_timeout=300, priority=1,in_port=5,vlan_tci=0x0000/0x0fff,dl_src=a6:65:a4:40:4e:4c actions=load:0->NXM_OF_VLAN_TCI[],load:0x2->NXM_OF_IN_PORT[]
  tcp,tp_dst=80 actions=drop
  cookie=0x5, priority=0 actions=NORMAL
 ";
@@ -16,8 +16,8 @@ fn a_dump_is_read() {
         .map(|e| (e.cookie, e.table, e.priority))
         .collect();
     let expected = [
-        (COOKIE | 1, 0, 65535),
-        (COOKIE | 3, 253, 1),
+        (COOKIE | 0x10, 0, 65535),
+        (COOKIE | 0x20, 253, 1),
         (0, 0, 32768),
         (5, 0, 0),
     ];
@@ -81,19 +81,20 @@ fn rules_are_exchanged_at_once_where_the_bridge_can() {
             ..Bridge::default()
         })
     };
-    let at_once = speech(&[]).install(&[]);
+    let at_once = speech(&[]).install(&[], true);
     assert_eq!(at_once.len(), 1);
     let text = at_once[0].to_string();
     let start = "ovs-ofctl --timeout=10 -O OpenFlow14 --bundle add-flows br0 - <<'EOF'\n\
-                 delete cookie=0x77696e646c617302/-1\n";
+                 delete cookie=0x77696e646c617310/0xfffffffffffffff0\n";
     assert!(text.starts_with(start), "{text}");
     assert!(
-        speech(&["OpenFlow15"]).install(&[])[0]
+        speech(&["OpenFlow15"]).install(&[], true)[0]
             .to_string()
             .contains("-O OpenFlow15 ")
     );
-    let old = speech(&["OpenFlow10", "OpenFlow13"]).install(&[]);
-    assert_eq!(old.len(), 3);
+    let old = speech(&["OpenFlow10", "OpenFlow13"]).install(&[], true);
+    assert_eq!(old.len(), 2);
+    assert_eq!(speech(&["OpenFlow13"]).install(&[], false).len(), 1);
     assert!(
         old[0]
             .to_string()

@@ -65,18 +65,18 @@ fn a_lone_port_needs_no_memory_and_gets_its_untagged_frames_back() {
     let texts = texts(&attachment("tcp,tp_dst=80", &["vm"], &["up"]));
     assert_eq!(
         find(&texts, "priority=105,reg9=0,in_port=\"vm\""),
-        "cookie=0x77696e646c617302,table=0,priority=105,reg9=0,in_port=\"vm\",\
+        "cookie=0x77696e646c617311,table=0,priority=105,reg9=0,in_port=\"vm\",\
          vlan_tci=0x0000/0x0fff,tcp,tp_src=80,actions=mod_vlan_vid:7,output:\"wl0-in-sw\"",
     );
     assert_eq!(
         find(&texts, "in_port=\"wl0-out-sw\",tcp,"),
-        "cookie=0x77696e646c617301,table=0,priority=107,in_port=\"wl0-out-sw\",tcp,\
+        "cookie=0x77696e646c617310,table=0,priority=107,in_port=\"wl0-out-sw\",tcp,\
          actions=load:1->NXM_NX_REG9[],load:0->NXM_OF_VLAN_TCI[],load:2->NXM_OF_IN_PORT[],\
          resubmit(,0)",
     );
     assert_eq!(
         find(&texts, "tp_dst=80"),
-        "cookie=0x77696e646c617302,table=0,priority=100,reg9=0,in_port=\"up\",tcp,tp_dst=80,\
+        "cookie=0x77696e646c617311,table=0,priority=100,reg9=0,in_port=\"up\",tcp,tp_dst=80,\
          actions=output:\"wl0-out-sw\"",
     );
     assert!(!texts.iter().any(|text| text.contains("learn(")));
@@ -103,9 +103,9 @@ fn of_several_ports_the_one_is_learned_that_a_packet_came_from() {
     let texts = texts(&attachment("tcp,tp_dst=80", &["vm", "vm2"], &[]));
     assert_eq!(
         find(&texts, "priority=105,reg9=0,in_port=\"vm2\""),
-        "cookie=0x77696e646c617302,table=0,priority=105,reg9=0,in_port=\"vm2\",\
+        "cookie=0x77696e646c617311,table=0,priority=105,reg9=0,in_port=\"vm2\",\
          vlan_tci=0x0000/0x0fff,tcp,tp_src=80,actions=mod_vlan_vid:8,load:8->NXM_NX_REG9[],\
-         learn(table=200,cookie=0x77696e646c617303,priority=1,idle_timeout=300,limit=10,\
+         learn(table=200,cookie=0x77696e646c617320,priority=1,idle_timeout=300,limit=10,\
          result_dst=NXM_NX_REG9[1],in_port=\"wl0-out-sw\",NXM_OF_VLAN_TCI[0..11],\
          NXM_OF_ETH_SRC[],load:0->NXM_OF_VLAN_TCI[],load:NXM_OF_IN_PORT[]->NXM_OF_IN_PORT[]),\
          resubmit(,200)",
