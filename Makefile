@@ -19,7 +19,8 @@ help:
 
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
-         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static
+         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
+         openvswitch-switch
 
 setup:
 	@missing=$$(for p in $(DEBIAN); do \

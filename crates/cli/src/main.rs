@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod ask;
+mod attach;
 mod capabilities;
 mod completions;
 mod demo;
@@ -12,6 +13,7 @@ mod doctor;
 mod flow;
 mod kernel;
 mod lab;
+mod place;
 mod run;
 mod values;
 
@@ -35,6 +37,8 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Attach(attach::AttachArgs),
+    Detach(attach::DetachArgs),
     Doctor(doctor::Args),
     #[command(subcommand)]
     Flow(flow::Command),
@@ -54,6 +58,8 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(args),
+        Command::Attach(args) => attach::attach(args),
+        Command::Detach(args) => attach::detach(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Flow(command) => flow::run(command),
         Command::Algorithm(command) => algorithm::run(command),

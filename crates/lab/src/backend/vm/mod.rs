@@ -84,6 +84,7 @@ impl Vm {
         let contents = Contents {
             programs: vec![("windlass", self.windlass.clone())],
             tools: &[IP],
+            files: &[],
             modules: &MODULES,
         };
         Image::prepare(&contents).context("cannot build the guest")
