@@ -1,8 +1,8 @@
 //! One connection: the algorithm, and what it is told.
 
 use windlass_cc::{
-    AckEvent, ByteRate, Controller, MILLISECOND, Nanos, Path, Phase, RateSampler, RateSnapshot,
-    SendEvent, Settings, Signal, rate_over,
+    AckEvent, ByteRate, Controller, MILLISECOND, Nanos, Path, Phase, RateSample, RateSampler,
+    RateSnapshot, SendEvent, Settings, Signal, rate_over,
 };
 
 use crate::floor::Floor;
@@ -14,9 +14,21 @@ use crate::usage::Usage;
 /// What a stack keeps with a packet until it is acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
 pub struct Sent {
-    number: u64,
+    /// Rises with every packet; the send time, or more where several left at one time.
+    order: u64,
     at: Nanos,
-    snapshot: RateSnapshot,
+    snapshot: Option<RateSnapshot>,
+}
+
+impl Sent {
+    /// For stacks that remember of a packet no more than when it left: without a delivery rate.
+    pub fn at(at: Nanos) -> Sent {
+        Sent {
+            order: at,
+            at,
+            snapshot: None,
+        }
+    }
 }
 
 /// The RTT estimate of the stack (RFC 9002 §5), ns.
@@ -73,7 +85,7 @@ pub struct QuicController {
     /// The RTT sample of the ACK at hand.
     rtt: Option<Nanos>,
     floor: Floor,
-    next_number: u64,
+    newest_order: u64,
     last_sent_at: Option<Nanos>,
     timed_out_at: Option<Nanos>,
     delivery_rate: ByteRate,
@@ -98,7 +110,7 @@ impl QuicController {
             noticed: Noticed::default(),
             rtt: None,
             floor: Floor::default(),
-            next_number: 0,
+            newest_order: 0,
             last_sent_at: None,
             timed_out_at: None,
             delivery_rate: 0,
@@ -110,22 +122,15 @@ impl QuicController {
     /// nothing but an ACK; `app_limited` says that nothing is left to send though the window has
     /// room.
     pub fn on_sent(&mut self, now: Nanos, bytes: u64, app_limited: bool) -> Sent {
-        let number = self.next_number;
         if bytes == 0 {
-            self.next_number += 1;
             let snapshot = self.sampler.on_sent(now, false, self.path.inflight);
-            return Sent {
-                number,
-                at: now,
-                snapshot,
-            };
+            return self.next_sent(now, snapshot);
         }
         self.begin_recovery();
         let first = self.path.inflight == 0;
         if first {
             self.restart(now);
         }
-        self.next_number += 1;
         self.path.inflight += bytes;
         let snapshot = self.sampler.on_sent(now, first, self.path.inflight);
         let event = SendEvent {
@@ -141,13 +146,29 @@ impl QuicController {
         self.last_sent_at = Some(now);
         self.usage.on_sent(self.path.inflight, self.is_full());
         if app_limited {
-            self.sampler.mark_app_limited(self.path.inflight);
+            self.on_app_limited();
         }
+        self.next_sent(now, snapshot)
+    }
+
+    fn next_sent(&mut self, now: Nanos, snapshot: RateSnapshot) -> Sent {
+        self.newest_order = now.max(self.newest_order + 1);
         Sent {
-            number,
+            order: self.newest_order,
             at: now,
-            snapshot,
+            snapshot: Some(snapshot),
         }
+    }
+
+    /// Nothing is left to send though the window has room, until more is sent.
+    pub fn on_app_limited(&mut self) {
+        self.sampler.mark_app_limited(self.path.inflight);
+    }
+
+    /// A sample of the RTT, for stacks that do not show their estimate.
+    pub fn on_rtt_sample(&mut self, rtt: Nanos) {
+        self.path.on_rtt(rtt.max(1));
+        self.rtt = Some(rtt.max(1));
     }
 
     /// The stack has a new RTT sample, of the ACK that it is taking in.
@@ -178,7 +199,7 @@ impl QuicController {
             self.time_out(now);
         } else {
             self.recovery
-                .on_congestion(now, Signal::Loss, sent.number, before, bytes);
+                .on_congestion(now, Signal::Loss, sent.order, before, bytes);
         }
     }
 
@@ -197,22 +218,18 @@ impl QuicController {
             Some((at, before)) if at == now => before,
             _ => inflight,
         };
-        self.usage
-            .on_acked(newest.number, self.next_number, inflight, self.is_full());
+        self.usage.on_acked(
+            newest.order,
+            self.newest_order + 1,
+            inflight,
+            self.is_full(),
+        );
         self.path.inflight = inflight.saturating_sub(bytes);
-        self.sampler
-            .on_delivered(bytes, newest.at, newest.number, &newest.snapshot);
-        let rate = self.sampler.take(now, self.path.min_rtt);
-        if let Some(sample) = rate {
-            self.delivery_rate = sample.rate;
-            if !sample.app_limited || sample.rate > self.path.max_bw {
-                self.path.max_bw = self.path.max_bw.max(sample.rate);
-            }
-        }
+        let rate = self.sample_rate(now, bytes, newest);
         self.path.delivered = self.sampler.delivered;
         if noticed.marked > 0 {
             self.recovery
-                .on_congestion(now, Signal::Ecn, newest.number, before, 0);
+                .on_congestion(now, Signal::Ecn, newest.order, before, 0);
         }
         self.begin_recovery();
         let event = AckEvent {
@@ -230,7 +247,7 @@ impl QuicController {
             lost_ranges: noticed.ranges,
         };
         self.controller.on_ack(&event, &self.path);
-        if self.recovery.end(newest.number) {
+        if self.recovery.end(newest.order) {
             self.controller.on_recovery_exit(now, &self.path);
         }
     }
@@ -239,6 +256,11 @@ impl QuicController {
     /// or they were a probe for a larger MTU.
     pub fn on_discarded(&mut self, bytes: u64) {
         self.path.inflight = self.path.inflight.saturating_sub(bytes);
+    }
+
+    /// What the stack says is in flight, where it does not count as `on_sent` was told.
+    pub fn set_inflight(&mut self, bytes: u64) {
+        self.path.inflight = bytes;
     }
 
     /// The path takes datagrams of another size. The window keeps its bytes (RFC 8899 §3), but for
@@ -328,6 +350,21 @@ impl QuicController {
         }
     }
 
+    fn sample_rate(&mut self, now: Nanos, bytes: u64, newest: &Sent) -> Option<RateSample> {
+        let Some(snapshot) = &newest.snapshot else {
+            self.sampler.delivered += bytes;
+            return None;
+        };
+        self.sampler
+            .on_delivered(bytes, newest.at, newest.order, snapshot);
+        let sample = self.sampler.take(now, self.path.min_rtt)?;
+        self.delivery_rate = sample.rate;
+        if !sample.app_limited || sample.rate > self.path.max_bw {
+            self.path.max_bw = self.path.max_bw.max(sample.rate);
+        }
+        Some(sample)
+    }
+
     fn cwnd_limited(&self) -> bool {
         let control = self.controller.control();
         let slow_start = matches!(
@@ -338,7 +375,7 @@ impl QuicController {
     }
 
     fn begin_recovery(&mut self) {
-        if let Some((event, ended)) = self.recovery.begin(self.next_number) {
+        if let Some((event, ended)) = self.recovery.begin(self.newest_order + 1) {
             if ended {
                 self.controller.on_recovery_exit(event.now, &self.path);
             }
@@ -352,7 +389,7 @@ impl QuicController {
             return;
         }
         self.timed_out_at = Some(now);
-        self.recovery.begin_after_timeout(self.next_number);
+        self.recovery.begin_after_timeout(self.newest_order + 1);
         self.controller.on_rto(now, &self.path);
     }
 

@@ -13,16 +13,16 @@ pub(crate) struct Recovery {
 }
 
 impl Recovery {
-    /// A packet with this number was lost or marked, with `inflight` bytes out before.
+    /// A packet of this order was lost or marked, with `inflight` bytes out before.
     pub(crate) fn on_congestion(
         &mut self,
         now: Nanos,
         signal: Signal,
-        number: u64,
+        order: u64,
         inflight: u64,
         lost: u64,
     ) {
-        if self.point.is_some_and(|point| number < point) {
+        if self.point.is_some_and(|point| order < point) {
             return;
         }
         let event = self.pending.get_or_insert(CongestionEvent {
@@ -62,7 +62,7 @@ impl Recovery {
     }
 
     /// True if the acknowledgement of this packet ends the period.
-    pub(crate) fn end(&mut self, number: u64) -> bool {
-        self.point.take_if(|point| number >= *point).is_some()
+    pub(crate) fn end(&mut self, order: u64) -> bool {
+        self.point.take_if(|point| order >= *point).is_some()
     }
 }

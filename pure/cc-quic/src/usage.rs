@@ -19,9 +19,9 @@ impl Usage {
         self.most = self.most.max(inflight);
     }
 
-    /// The packet `number` is acknowledged; `next` will be that of the next to leave.
-    pub(crate) fn on_acked(&mut self, number: u64, next: u64, inflight: u64, full: bool) {
-        if number >= self.round_end {
+    /// The packet `order` is acknowledged; `next` is that of the next to leave, or less.
+    pub(crate) fn on_acked(&mut self, order: u64, next: u64, inflight: u64, full: bool) {
+        if order >= self.round_end {
             *self = Usage {
                 round_end: next,
                 full,
