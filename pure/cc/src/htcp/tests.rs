@@ -125,7 +125,7 @@ fn linux_drops_what_is_over() {
     let mut flow = flow(5, linux());
     for _ in 0..3 {
         let before = flow.segments();
-        let needed = (before + 1) / 2 + 1;
+        let needed = before.div_ceil(2) + 1;
         (1..needed).for_each(|_| flow.ack(2));
         assert_eq!(flow.segments(), before);
         flow.ack(2);
