@@ -29,6 +29,11 @@ pub(crate) fn mss(path: &Path) -> u64 {
     u64::from(path.mss.max(1))
 }
 
+/// What Linux' integers leave of a window: its whole segments, in bytes.
+pub(crate) fn whole_segments(bytes: u64, path: &Path) -> u64 {
+    bytes - bytes % mss(path)
+}
+
 /// Initial window in bytes.
 pub(crate) fn initial_window(path: &Path) -> u64 {
     INITIAL_WINDOW_SEGMENTS * mss(path)
