@@ -236,6 +236,7 @@ fn engine_for(file: &Path) -> EngineBox {
             ["advise"] => verdict.mode = Mode::Advise,
             ["both"] => policy.both = true,
             ["boxes"] => verdict.feedback = Feedback::Boxes,
+            ["police"] => verdict.police_tolerance = Some(3000),
             ["early"] => verdict.redundancy = Redundancy::EARLY,
             ["repairs"] => verdict.redundancy = Redundancy::REPAIRS,
             ["headroom", "off"] => verdict.headroom = false,
