@@ -172,8 +172,8 @@ pub enum PathBox {
     },
     /// Any other program that connects two interfaces; not on `sim`.
     Command {
-        /// Words; `{inside}` and `{outside}` are replaced by the interfaces' names. Ended by
-        /// SIGTERM.
+        /// Words; `{inside}` and `{outside}` are replaced by the interfaces' names, `{windlass}` by
+        /// the program under test. Ended by SIGTERM.
         words: Vec<String>,
     },
 }

@@ -25,6 +25,14 @@ pub struct Lab {
 
 impl Lab {
     pub fn new() -> Lab {
+        let lab = Lab::bare();
+        lab.add_host("a", ("a0", "10.77.0.1/24"), "m0");
+        lab.add_host("b", ("b0", "10.77.0.2/24"), "m1");
+        lab
+    }
+
+    /// With m alone.
+    pub fn bare() -> Lab {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let lab = Lab {
@@ -33,8 +41,6 @@ impl Lab {
         };
         lab.ip(&["netns", "add", &lab.name("m")]);
         lab.ip(&["-n", &lab.name("m"), "link", "set", "lo", "up"]);
-        lab.add_host("a", ("a0", "10.77.0.1/24"), "m0");
-        lab.add_host("b", ("b0", "10.77.0.2/24"), "m1");
         lab
     }
 

@@ -44,7 +44,12 @@ impl Transfer {
         let (told, count) = (Arc::clone(&finish), Arc::clone(&received));
         let listener = lab.spawn(server, move || TcpListener::bind(address).unwrap());
         let listener = listener.join().unwrap();
-        let server = thread::spawn(move || serve(listener.accept().unwrap().0, &told));
+        let server = thread::spawn(move || {
+            let (stream, _) = listener.accept().unwrap();
+            // Others may have the port next.
+            drop(listener);
+            serve(stream, &told)
+        });
         let connect = move || TcpStream::connect(address).unwrap();
         let client = lab.spawn(client, move || check(connect(), &count));
         Transfer {

@@ -4,24 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use windlass_guest::{Contents, Event, Guest, Image};
+use windlass_lab::openvswitch::{NEEDED, SCHEMA};
 
 use crate::netns::PROGRAM;
-use crate::switch::{DATAPATH, SCHEMA};
+use crate::switch::{IN_KERNEL, can_be};
 
 const PATIENCE: Duration = Duration::from_secs(1);
-const OVS: &str = "openvswitch-switch";
-const TOOLS: [(&str, &str); 10] = [
-    ("dash", "dash"),
-    ("ip", "iproute2"),
-    ("ethtool", "ethtool"),
-    ("setpriv", "util-linux"),
-    ("ovs-vswitchd", OVS),
-    ("ovs-vsctl", OVS),
-    ("ovs-ofctl", OVS),
-    ("ovs-appctl", OVS),
-    ("ovsdb-server", OVS),
-    ("ovsdb-tool", OVS),
-];
 const MODULES: [&str; 4] = ["veth", "bridge", "openvswitch", "tcp_bbr"];
 /// Those in which packets matter: how they are seen depends on the datapath. The guest has no IPv6.
 const TESTS: &str = "a_bridge_or_a_daemon_that_is_gone what_is_printed_is_what_is_done \
@@ -34,24 +22,23 @@ fn the_same_holds_with_the_kernels_datapath() {
         eprintln!("skipped: {reason:#}");
         return;
     }
-    if !Path::new(SCHEMA).exists() {
-        eprintln!("skipped: needs Open vSwitch (apt-get install {OVS})");
+    if !can_be() {
         return;
     }
     let tests = std::env::current_exe().unwrap();
+    let tools: Vec<_> = NEEDED.into_iter().chain([("dash", "dash")]).collect();
     let contents = Contents {
         programs: vec![("windlass", PROGRAM.into()), ("tests", tests)],
-        tools: &TOOLS,
+        tools: &tools,
         files: &[SCHEMA],
         modules: &MODULES,
     };
     let image = Image::prepare(&contents).unwrap();
     let folder = Path::new(PROGRAM).parent().unwrap().display();
-    // Within ten seconds after boot, ovs-vswitchd 3.1 counts no processors and starts no handler.
     let command = format!(
         "mkdir -p {folder} && ln -s /usr/bin/windlass {PROGRAM}\n\
-         export {DATAPATH}=system\n\
-         sleep 10; tests --test-threads 1 --nocapture {TESTS} 2>&1"
+         export {IN_KERNEL}=1\n\
+         tests --test-threads 1 --nocapture {TESTS} 2>&1"
     );
     let job = tempfile::tempdir().unwrap();
     let mut guest = Guest::start(&image, job, &command, b"").unwrap();

@@ -1,28 +1,26 @@
 //! An Open vSwitch of the test's own: its database, its daemons and their sockets are in the lab's
 //! folder, its interfaces in the lab's middle namespace.
 
-use std::fs::File;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
+use windlass_lab::command::check_host;
+use windlass_lab::openvswitch::{Datapath, NEEDED, OpenVswitch, SCHEMA};
 
 use crate::netns::{Lab, PROGRAM};
 
-pub const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// Names the datapath.
-pub const DATAPATH: &str = "WINDLASS_OVS_DATAPATH";
+/// Set: the kernel's datapath, not that in userspace.
+pub const IN_KERNEL: &str = "WINDLASS_OVS_IN_KERNEL";
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Bridge br0 with a's port m0 and b's port m1. Its daemons end with it.
 pub struct Switch {
+    ovs: OpenVswitch,
     pub lab: Lab,
-    database: Child,
-    daemon: Child,
 }
 
 /// What must be equal before attaching and after detaching.
@@ -39,41 +37,12 @@ pub struct Looks {
 impl Switch {
     /// None, with the reason printed, where it cannot be.
     pub fn start() -> Option<Switch> {
-        if !nix::unistd::geteuid().is_root() {
-            eprintln!("skipped: needs root for network namespaces");
-            return None;
-        }
-        let installed = Command::new("ovs-vswitchd").arg("--version").output();
-        if !installed.is_ok_and(|o| o.status.success()) || !Path::new(SCHEMA).exists() {
-            eprintln!("skipped: needs Open vSwitch (apt-get install openvswitch-switch)");
+        if !can_be() {
             return None;
         }
         let lab = Lab::new();
-        let folder = lab.folder.path().to_owned();
-        let database = folder.join("conf.db");
-        let made = Command::new("ovsdb-tool")
-            .arg("create")
-            .arg(&database)
-            .arg(SCHEMA)
-            .status();
-        assert!(made.is_ok_and(|s| s.success()), "ovsdb-tool create");
-        let mut command = lab.command("m", "ovsdb-server");
-        let remote = format!("--remote=punix:{}", folder.join("db.sock").display());
-        let control = format!("--unixctl={}", folder.join("db.ctl").display());
-        let log = File::create(folder.join("ovsdb.log")).unwrap();
-        command
-            .arg(&database)
-            .args([&remote, &control, "--no-chdir"]);
-        let database = command.stderr(log).spawn().unwrap();
-        wait_for("ovsdb-server", || {
-            UnixStream::connect(folder.join("db.sock")).is_ok()
-        });
-        let daemon = daemon(&lab);
-        let switch = Switch {
-            lab,
-            database,
-            daemon,
-        };
+        let ovs = OpenVswitch::start(lab.folder.path(), Some(&lab.name("m"))).unwrap();
+        let switch = Switch { ovs, lab };
         // The userspace datapath sends what it gets: checksums and segments must be real.
         for (place, interface) in [("a", "a0"), ("b", "b0")] {
             switch.real_packets(place, interface);
@@ -84,10 +53,11 @@ impl Switch {
     }
 
     pub fn add_bridge(&self, name: &str) {
-        let datapath = datapath();
-        self.vsctl(&format!(
-            "add-br {name} -- set Bridge {name} datapath_type={datapath}"
-        ));
+        let datapath = match std::env::var_os(IN_KERNEL) {
+            Some(_) => Datapath::Kernel,
+            None => Datapath::Userspace,
+        };
+        self.ovs.add_bridge(name, datapath).unwrap();
     }
 
     /// Has an interface send only what a wire could carry.
@@ -102,16 +72,13 @@ impl Switch {
     /// Runs a command in the middle; its words have no spaces in them.
     pub fn try_run(&self, line: &str) -> Output {
         let mut words = line.split_whitespace();
-        let mut command = self.lab.command("m", words.next().unwrap());
+        let mut command = self.ovs.command(words.next().unwrap());
         command.args(words).output().unwrap()
     }
 
     /// What it prints; it must succeed.
     pub fn run(&self, line: &str) -> String {
-        let output = self.try_run(line);
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "`{line}`: {said}");
-        String::from_utf8(output.stdout).unwrap()
+        self.ovs.run(line).unwrap()
     }
 
     pub fn vsctl(&self, line: &str) -> String {
@@ -137,7 +104,7 @@ impl Switch {
     /// Lines for a shell in the middle.
     pub fn shell(&self, script: &str) {
         // Not any `sh`: that of busybox has an `ip` of its own.
-        let mut sh = self.lab.command("m", "dash");
+        let mut sh = self.ovs.command("dash");
         let sh = sh
             .args(["-e", "-"])
             .stdin(Stdio::piped())
@@ -197,39 +164,37 @@ impl Switch {
 
     /// Where the bridge has learned addresses: a line for each, its port first.
     pub fn known_addresses(&self) -> String {
-        let control = self.lab.folder.path().join("vs.ctl");
+        let target = self.ovs.target();
         self.run(&format!(
             "ovs-appctl --target={} fdb/show br0",
-            control.display()
+            target.display()
         ))
     }
 
     pub fn signal(&mut self, signal: Signal) {
-        kill(Pid::from_raw(self.daemon.id() as i32), signal).unwrap();
-        self.daemon.wait().unwrap();
+        self.ovs.end_daemon(signal).unwrap();
     }
 
     /// Starts ovs-vswitchd after it has ended. When it answered.
     pub fn start_daemon(&mut self) -> Instant {
-        self.daemon = daemon(&self.lab);
+        self.ovs.start_daemon().unwrap();
         let socket = self.lab.folder.path().join("br0.mgmt");
         wait_for("br0", || UnixStream::connect(&socket).is_ok());
         Instant::now()
     }
 }
 
-impl Drop for Switch {
-    fn drop(&mut self) {
-        for child in [&mut self.daemon, &mut self.database] {
-            let _ = kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM);
-            let _ = child.wait();
-        }
+/// Whether there can be one here; if not, the reason is printed.
+pub fn can_be() -> bool {
+    if let Err(reason) = check_host(&NEEDED) {
+        eprintln!("skipped: {reason:#}");
+        return false;
     }
-}
-
-/// In userspace, or in the kernel.
-pub fn datapath() -> String {
-    std::env::var(DATAPATH).unwrap_or_else(|_| "netdev".to_owned())
+    if !Path::new(SCHEMA).exists() {
+        eprintln!("skipped: no {SCHEMA} (apt-get install openvswitch-switch)");
+        return false;
+    }
+    true
 }
 
 /// Waits until something holds.
@@ -239,19 +204,6 @@ pub fn wait_for(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(Instant::now() < deadline, "{what}: not in {PATIENCE:?}");
         std::thread::sleep(Duration::from_millis(10));
     }
-}
-
-fn daemon(lab: &Lab) -> Child {
-    let folder = lab.folder.path();
-    let mut command = lab.command("m", "ovs-vswitchd");
-    command.arg(format!("unix:{}", folder.join("db.sock").display()));
-    command.arg(format!("--unixctl={}", folder.join("vs.ctl").display()));
-    let log = File::create(folder.join("vswitchd.log")).unwrap();
-    command
-        .args(["--no-chdir", "--pidfile"])
-        .stderr(log)
-        .spawn()
-        .unwrap()
 }
 
 /// Lines in a certain order, without the header, whose number is another each time.

@@ -77,7 +77,7 @@ impl Running {
                 Process::Windlass(started)
             }
             PathBox::Command { words } => {
-                Process::Other(Other::start(topology, ends, words, folder)?)
+                Process::Other(Other::start((topology, ends), words, program, folder)?)
             }
         };
         let pid = match &process {
@@ -153,14 +153,16 @@ struct Other {
 
 impl Other {
     fn start(
-        topology: &Topology,
-        ends: &mut Ends,
+        (topology, ends): (&Topology, &mut Ends),
         words: &[String],
+        program: &Path,
         folder: &Path,
     ) -> Result<Other> {
+        let program = program.to_string_lossy();
         let replaced = |word: &String| {
             word.replace("{inside}", INSIDE)
                 .replace("{outside}", OUTSIDE)
+                .replace("{windlass}", &program)
         };
         let (name, arguments) = words.split_first().context("the box has no command")?;
         let said = folder.join("box.log");
