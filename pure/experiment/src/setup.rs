@@ -10,7 +10,8 @@
 //! that the pair names, in that order, and the ACKs the same ones back. A line is one pair and
 //! one bottleneck; a dumbbell is many pairs and one bottleneck; a parking lot has many
 //! bottlenecks, of which one pair crosses all and the others one each; many-to-one is many servers
-//! and one client; a switch has a bottleneck for each client, which is its port toward that host.
+//! and one client; on on-ramps a pair enters before each of the bottlenecks, and all leave behind the
+//! last; a switch has a bottleneck for each client, which is its port toward that host.
 
 use std::net::Ipv4Addr;
 

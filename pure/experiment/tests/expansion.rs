@@ -256,6 +256,10 @@ fn topologies_have_their_routes() {
         [(0, 0, vec![0]), (1, 0, vec![0])]
     );
     assert_eq!(
+        routes("kind = \"on-ramps\"\nramps = 3"),
+        [(0, 0, vec![0, 1, 2]), (1, 1, vec![1, 2]), (2, 2, vec![2])]
+    );
+    assert_eq!(
         routes("kind = \"switch\"\nports = 3\nstrides = [1, 2]"),
         [
             (0, 1, vec![1]),

@@ -88,14 +88,16 @@ enum Kind {
     ParkingLot,
     ManyToOne,
     Switch,
+    OnRamps,
 }
 
-const KINDS: [(&str, Kind); 5] = [
+const KINDS: [(&str, Kind); 6] = [
     ("line", Kind::Line),
     ("dumbbell", Kind::Dumbbell),
     ("parking-lot", Kind::ParkingLot),
     ("many-to-one", Kind::ManyToOne),
     ("switch", Kind::Switch),
+    ("on-ramps", Kind::OnRamps),
 ];
 
 struct Topology {
@@ -135,6 +137,7 @@ impl Topology {
         let pairs = count("pairs", Kind::Dumbbell, hosts)? as usize;
         let bottlenecks = count("bottlenecks", Kind::ParkingLot, BOTTLENECKS_MAX)? as usize;
         let senders = count("senders", Kind::ManyToOne, hosts)? as usize;
+        let ramps = count("ramps", Kind::OnRamps, BOTTLENECKS_MAX)? as usize;
         let ports = count("ports", Kind::Switch, hosts)? as usize;
         let strides = section.take("strides");
         if let Some(value) = strides.as_ref().filter(|_| kind != Kind::Switch) {
@@ -147,6 +150,7 @@ impl Topology {
             Kind::Dumbbell => Topology::new(pairs, pairs, 1),
             Kind::ParkingLot => Topology::new(bottlenecks + 1, bottlenecks + 1, bottlenecks),
             Kind::ManyToOne => Topology::new(senders, 1, 1),
+            Kind::OnRamps => Topology::on_ramps(ramps),
             Kind::Switch => Topology::switch(ports, strides)?,
         };
         if let Some(value) = section.take("extra_rtt_ms") {
@@ -174,6 +178,15 @@ impl Topology {
             bottlenecks,
             pairs: (0..servers).map(pair).collect(),
         }
+    }
+
+    /// Bottlenecks in a row; a pair enters before each of them, and all leave behind the last.
+    fn on_ramps(ramps: usize) -> Topology {
+        let mut topology = Topology::new(ramps, ramps, ramps);
+        for (index, pair) in topology.pairs.iter_mut().enumerate() {
+            pair.route = (index..ramps).collect();
+        }
+        topology
     }
 
     /// As many servers as clients, which stand for the sending and the receiving side of the same
