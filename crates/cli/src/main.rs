@@ -12,7 +12,10 @@ mod doctor;
 mod flow;
 mod kernel;
 mod lab;
+mod recv;
 mod run;
+mod send;
+mod transfer_progress;
 mod values;
 
 use std::io::{self, ErrorKind, Write};
@@ -45,6 +48,8 @@ enum Command {
     Counters(ask::Args),
     Status(ask::StatusArgs),
     Demo(demo::Args),
+    Send(send::Args),
+    Recv(recv::Args),
     #[command(subcommand)]
     Lab(lab::Command),
     Completions(completions::Args),
@@ -61,6 +66,8 @@ fn main() -> ExitCode {
         Command::Counters(args) => ask::counters(&args),
         Command::Status(args) => ask::status(&args),
         Command::Demo(args) => demo::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Recv(args) => recv::run(args),
         Command::Lab(command) => lab::run(command),
         Command::Completions(args) => completions::run(&args),
     };
