@@ -15,6 +15,8 @@ pub(crate) const SILENCE: Duration = Duration::from_secs(10);
 const PING_EVERY: Duration = Duration::from_secs(2);
 /// To get a last word of the other end, or give one to it.
 pub(crate) const LAST_WORDS: Duration = Duration::from_secs(2);
+/// For the packet that closes a connection to leave this host.
+pub(crate) const FAREWELL: Duration = Duration::from_millis(50);
 /// Bytes in flight and in buffers: what 1 Gbit/s needs at 500 ms.
 const WINDOW: u32 = 64 << 20;
 /// Wanted of the kernel for a socket, bytes; it gives what `net.core.rmem_max` allows.

@@ -5,7 +5,6 @@ mod serve;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use s2n_quic::Server;
 use s2n_quic::provider::tls::rustls as tls;
@@ -13,9 +12,6 @@ use tokio::sync::{Semaphore, mpsc, watch};
 
 use crate::runtime::{block_on, interrupted};
 use crate::{Error, Fingerprint, Received, Result, limits, pin};
-
-/// For the word that the receiver ends to reach those that are sending.
-const FAREWELL: Duration = Duration::from_millis(100);
 
 /// Where to receive, and what to do with it.
 #[derive(Clone, Debug)]
@@ -122,7 +118,7 @@ async fn run(options: ReceiveOptions, on_event: &mut dyn FnMut(&ReceiveEvent)) -
                 ended?;
                 // Those that are sending shall hear of it, instead of waiting for the silence.
                 let _ = stop.send(true);
-                tokio::time::sleep(FAREWELL).await;
+                tokio::time::sleep(limits::FAREWELL).await;
                 return Err(Error::Interrupted);
             }
             Some(connection) = server.accept() => {

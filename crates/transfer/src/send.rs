@@ -14,7 +14,7 @@ use tokio::time::{MissedTickBehavior, interval, timeout};
 use windlass_cc::Settings;
 use windlass_cc_s2n_quic::CongestionControl;
 
-use crate::limits::{DEFAULT_PORT, LAST_WORDS};
+use crate::limits::{DEFAULT_PORT, FAREWELL};
 use crate::monitor::Monitor;
 use crate::runtime::{block_on, code, interrupted, why};
 use crate::trace::Trace;
@@ -133,7 +133,8 @@ async fn run(
     };
     handle.close(last.into());
     drop(handle);
-    let _ = timeout(LAST_WORDS, client.wait_idle()).await;
+    // All is confirmed; only the word that closes the connection must still leave.
+    let _ = timeout(FAREWELL, client.wait_idle()).await;
     let delivery = outcome?;
     Ok(Sent {
         to,

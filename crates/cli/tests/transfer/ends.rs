@@ -5,6 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -19,12 +20,23 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Where the programs run.
 type InNamespace = Box<dyn Fn(&str) -> Command>;
 
+/// Tests run side by side, but for those that measure time.
+static TURN: RwLock<()> = RwLock::new(());
+
+/// What keeps others waiting.
+#[allow(dead_code)]
+enum Turn {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
 /// Folders, and how programs are started at either end.
 pub struct Ends {
     folder: TempDir,
     sender: InNamespace,
     receiver: InNamespace,
     listen: String,
+    _turn: Turn,
 }
 
 impl Ends {
@@ -39,6 +51,17 @@ impl Ends {
 
     /// Where these make commands run.
     pub fn at(listen: &str, sender: InNamespace, receiver: InNamespace) -> Ends {
+        let turn = TURN.read().unwrap_or_else(PoisonError::into_inner);
+        Ends::new(listen, sender, receiver, Turn::Shared(turn))
+    }
+
+    /// The same, while no other test runs.
+    pub fn alone_at(listen: &str, sender: InNamespace, receiver: InNamespace) -> Ends {
+        let turn = TURN.write().unwrap_or_else(PoisonError::into_inner);
+        Ends::new(listen, sender, receiver, Turn::Alone(turn))
+    }
+
+    fn new(listen: &str, sender: InNamespace, receiver: InNamespace, turn: Turn) -> Ends {
         let folder = tempfile::tempdir().unwrap();
         for end in ["inbox", "outbox"] {
             fs::create_dir(folder.path().join(end)).unwrap();
@@ -48,6 +71,7 @@ impl Ends {
             sender,
             receiver,
             listen: listen.to_owned(),
+            _turn: turn,
         }
     }
 

@@ -1,12 +1,13 @@
 //! `windlass send` and `windlass recv` against each other, and against what goes wrong.
 
-mod transfer_ends;
+mod ends;
+mod network;
 
 use std::fs;
 use std::time::{Duration, Instant};
 
+use ends::{Ends, names, stdout_json, write_file};
 use serde_json::Value;
-use transfer_ends::{Ends, names, stdout_json, write_file};
 
 /// The other end is taken for gone after ten seconds.
 const SILENCE: Duration = Duration::from_secs(16);
