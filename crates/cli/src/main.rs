@@ -14,7 +14,10 @@ mod flow;
 mod kernel;
 mod lab;
 mod place;
+mod recv;
 mod run;
+mod send;
+mod transfer_progress;
 mod values;
 
 use std::io::{self, ErrorKind, Write};
@@ -50,6 +53,8 @@ enum Command {
     Tenants(ask::TenantsArgs),
     Status(ask::StatusArgs),
     Demo(demo::Args),
+    Send(send::Args),
+    Recv(recv::Args),
     #[command(subcommand)]
     Lab(lab::Command),
     Completions(completions::Args),
@@ -69,6 +74,8 @@ fn main() -> ExitCode {
         Command::Tenants(args) => ask::tenants(&args),
         Command::Status(args) => ask::status(&args),
         Command::Demo(args) => demo::run(args),
+        Command::Send(args) => send::run(args),
+        Command::Recv(args) => recv::run(args),
         Command::Lab(command) => lab::run(command),
         Command::Completions(args) => completions::run(&args),
     };

@@ -56,6 +56,25 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| "write for example 20ms or 1s (1ms to 3600s)".to_owned())
 }
 
+/// `1500`, `10k`, `500M`, `1G`, `2T`: powers of 1000.
+pub(crate) fn byte_count(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "" => Some(1),
+        "k" => Some(1_000),
+        "M" => Some(1_000_000),
+        "G" => Some(1_000_000_000),
+        "T" => Some(1_000_000_000_000),
+        _ => None,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    number
+        .zip(factor)
+        .and_then(|(number, factor): (u64, u64)| number.checked_mul(factor))
+        .filter(|bytes| *bytes > 0)
+        .ok_or_else(|| "write for example 1500, 10k, 500M or 1G".to_owned())
+}
+
 /// Bits per second as `ss` and `tc` show them.
 pub(crate) fn rate(bps: u64) -> String {
     scaled(
@@ -108,6 +127,16 @@ mod tests {
             "3601s",
         ] {
             assert!(interval(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn byte_counts() {
+        assert_eq!(byte_count("1500"), Ok(1500));
+        assert_eq!(byte_count("10k"), Ok(10_000));
+        assert_eq!(byte_count("1G"), Ok(1_000_000_000));
+        for wrong in ["", "0", "k", "1K", "1.5M", "-1", "99999999T"] {
+            assert!(byte_count(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -26,6 +26,8 @@ fn help_names_every_command_and_version_is_the_crates() {
         "counters",
         "status",
         "demo",
+        "send",
+        "recv",
         "lab",
         "completions",
     ] {
@@ -70,6 +72,21 @@ fn wrong_usage_exits_with_2() {
         (&["bypass"], "<SWITCH>"),
         (&["doctor", "--inside", "x"], "--outside"),
         (&["flows"], "flow"),
+        (&["send", "host", "--bytes", "1k"], "--fingerprint"),
+        (&["send", "host", "--insecure"], "--bytes <N>"),
+        (
+            &["send", "host", "--insecure", "--bytes", "1k", "file"],
+            "cannot be used with",
+        ),
+        (
+            &["send", "host", "file", "--fingerprint", "beef"],
+            "64 hexadecimal digits",
+        ),
+        (
+            &["send", "host", "f", "--insecure", "--algorithm", "cubic:x"],
+            "cubic has no preset \"x\"; it has: abe linux",
+        ),
+        (&["recv", "--listen", "nowhere"], "ADDRESS:PORT"),
     ] {
         let output = windlass(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -1,7 +1,6 @@
 //! A flow as operators see it: the fields of `ss -ti` and the box's own, units in the names.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::Phase;
 use windlass_engine::{FlowInfo, Nanos, Side, TenantInfo};
 use windlass_policy::Policy;
 
@@ -102,7 +101,7 @@ impl FlowReport {
             rule: rule.map(|r| r.name.clone()),
             mode: info.mode.name().to_owned(),
             algorithm: info.algorithm.to_string(),
-            phase: phase_name(info.phase).to_owned(),
+            phase: info.phase.name().to_owned(),
             cwnd_bytes: info.cwnd,
             ssthresh_bytes: (info.ssthresh != u64::MAX).then_some(info.ssthresh),
             pacing_rate_bps: info.pacing_rate.map(bits),
@@ -178,21 +177,5 @@ fn side_name(side: Side) -> &'static str {
     match side {
         Side::Inside => "inside",
         Side::Outside => "outside",
-    }
-}
-
-fn phase_name(phase: Phase) -> &'static str {
-    match phase {
-        Phase::SlowStart => "slow_start",
-        Phase::ConservativeSlowStart => "conservative_slow_start",
-        Phase::Avoidance => "avoidance",
-        Phase::Startup => "startup",
-        Phase::Drain => "drain",
-        Phase::ProbeBw => "probe_bw",
-        Phase::ProbeBwDown => "probe_bw_down",
-        Phase::ProbeBwCruise => "probe_bw_cruise",
-        Phase::ProbeBwRefill => "probe_bw_refill",
-        Phase::ProbeBwUp => "probe_bw_up",
-        Phase::ProbeRtt => "probe_rtt",
     }
 }

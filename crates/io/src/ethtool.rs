@@ -6,6 +6,10 @@ use std::os::fd::OwnedFd;
 
 use crate::sys::{self, InterfaceRequest};
 
+mod feature;
+
+use feature::{Blocks, Count, Names};
+
 const SIOCETHTOOL: libc::c_ulong = 0x8946;
 const ETHTOOL_GDRVINFO: u32 = 0x03;
 const ETHTOOL_GTXCSUM: u32 = 0x16;
@@ -17,6 +21,8 @@ const ETHTOOL_GFLAGS: u32 = 0x25;
 const ETHTOOL_GGRO: u32 = 0x2b;
 const ETHTOOL_SGRO: u32 = 0x2c;
 const ETHTOOL_GCHANNELS: u32 = 0x3c;
+/// As the kernel names it (`netdev_features_strings`).
+const UDP_SEGMENTATION: &str = "tx-udp-segmentation";
 const ETH_FLAG_RXVLAN: u32 = 1 << 8;
 const ETH_FLAG_LRO: u32 = 1 << 15;
 
@@ -59,6 +65,8 @@ pub struct Offloads {
     pub gso: bool,
     /// Generic receive offload.
     pub gro: bool,
+    /// UDP segmentation on transmission, as QUIC senders ask for it; not a part of `gso`.
+    pub udp_gso: bool,
     /// Large receive offload.
     pub lro: bool,
     /// Checksums on transmission.
@@ -86,6 +94,9 @@ impl<'a> Ethtool<'a> {
             tso: self.value(ETHTOOL_GTSO) != 0,
             gso: self.value(ETHTOOL_GGSO) != 0,
             gro: self.value(ETHTOOL_GGRO) != 0,
+            udp_gso: self
+                .feature(UDP_SEGMENTATION)
+                .is_some_and(|(bit, all)| all.is_on(bit)),
             lro: flags & ETH_FLAG_LRO != 0,
             tx_checksum: self.value(ETHTOOL_GTXCSUM) != 0,
             rx_vlan: flags & ETH_FLAG_RXVLAN != 0,
@@ -97,7 +108,23 @@ impl<'a> Ethtool<'a> {
         for command in [ETHTOOL_STSO, ETHTOOL_SGSO, ETHTOOL_SGRO] {
             self.ask(&mut Value { command, data: 0 })?;
         }
+        if let Some((bit, all)) = self.feature(UDP_SEGMENTATION) {
+            self.ask(&mut all.turn_off(bit))?;
+        }
         Ok(self.offloads())
+    }
+
+    /// The number of a feature that has no command of its own, and which are on; `None` where the
+    /// kernel does not know it.
+    fn feature(&self, name: &str) -> Option<(usize, Blocks)> {
+        let mut count = Count::new();
+        self.ask(&mut count).ok()?;
+        let mut names = Names::new(count.features()?);
+        self.ask(&mut names).ok()?;
+        let bit = names.position(name)?;
+        let mut all = Blocks::get();
+        self.ask(&mut all).ok()?;
+        Some((bit, all))
     }
 
     /// Active receive and transmit queues; one of each if the driver does not tell.

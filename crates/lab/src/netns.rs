@@ -158,7 +158,8 @@ impl Namespace {
         })
     }
 
-    /// Turns off what joins or splits segments behind the back of a link (TSO, GSO, GRO), and
+    /// Turns off what joins or splits segments behind the back of a link (TSO, GSO, GRO, that of
+    /// UDP), and
     /// checks that it is off: with them "1 % loss" is not 1 % of the packets.
     ///
     /// # Errors
@@ -168,7 +169,7 @@ impl Namespace {
             for name in interfaces {
                 let left = disable_segment_offloads(name);
                 let left = left.with_context(|| format!("offloads of {name} in {}", self.name))?;
-                if left.tso || left.gso || left.gro {
+                if left.tso || left.gso || left.gro || left.udp_gso {
                     bail!(
                         "an offload of {name} in {} cannot be turned off: {left:?}",
                         self.name

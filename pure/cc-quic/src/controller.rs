@@ -144,7 +144,9 @@ impl QuicController {
         let longest = self.path.srtt.max(MILLISECOND);
         self.pacer.on_sent(now, bytes, self.pacing_rate(), longest);
         self.last_sent_at = Some(now);
-        self.usage.on_sent(self.path.inflight, self.is_full());
+        let full = self.is_full();
+        self.usage.on_sent(self.path.inflight, full);
+        self.pacer.set_waited_for(!full && !app_limited);
         if app_limited {
             self.on_app_limited();
         }

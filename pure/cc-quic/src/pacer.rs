@@ -5,9 +5,12 @@ use windlass_cc::{ByteRate, MILLISECOND, Nanos, SECOND, bytes_over, mul_div};
 /// Below this RTT nothing is paced: the timers of a user-space stack are a millisecond coarse, and
 /// a window that fills in less is held up longer by one than by the path.
 const LEAST_PACED_RTT: Nanos = 2 * MILLISECOND;
-/// How much lateness is made up for: such timers fire up to two milliseconds late, which must cost
-/// no rate.
+/// How much time without sending is made up for, when it was not the pacer that was waited for: what
+/// the window lets go with one ACK leaves in bursts of no more than this at the pacing rate.
 const CREDIT: Nanos = 2 * MILLISECOND;
+/// The same when it was the pacer. Timers of user space are late by two milliseconds, and by twenty
+/// where processes share a core; a rate that is lost by that a model takes for the path's.
+const CREDIT_FOR_LATENESS: Nanos = 25 * MILLISECOND;
 /// Time at the pacing rate that is handed down in one piece (Linux `sk_pacing_shift`).
 const QUANTUM: Nanos = MILLISECOND;
 /// The largest such piece, bytes: that of segmentation offload.
@@ -17,6 +20,8 @@ const MAX_QUANTUM: u64 = 65_535;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Pacer {
     next: Nanos,
+    /// Nothing else holds the next packet up.
+    waited_for: bool,
 }
 
 impl Pacer {
@@ -25,8 +30,8 @@ impl Pacer {
         (srtt >= LEAST_PACED_RTT && wanted > 0).then_some(wanted)
     }
 
-    /// `bytes` leave at `now`. The next packet waits no longer than `longest`: a rate that was next
-    /// to nothing for a moment must not hold up what is sent at a better one.
+    /// `bytes` leave at `now`. The next packet waits no longer than `longest`, a round trip: a rate
+    /// that was next to nothing for a moment must not hold up what is sent at a better one.
     pub(crate) fn on_sent(
         &mut self,
         now: Nanos,
@@ -35,7 +40,17 @@ impl Pacer {
         longest: Nanos,
     ) {
         let cost = rate.map_or(0, |rate| mul_div(bytes, SECOND, rate).min(longest));
-        self.next = self.next.max(now.saturating_sub(CREDIT)) + cost;
+        let credit = if self.waited_for {
+            CREDIT_FOR_LATENESS.min(longest / 4).max(CREDIT)
+        } else {
+            CREDIT
+        };
+        self.next = self.next.max(now.saturating_sub(credit)) + cost;
+    }
+
+    /// After a packet has left: there is more to send, and the window has room for it.
+    pub(crate) fn set_waited_for(&mut self, waited_for: bool) {
+        self.waited_for = waited_for;
     }
 
     /// Earliest departure of the next packet.
@@ -66,6 +81,27 @@ mod tests {
             now += 1_700_000;
         }
         assert!((6_200_000..=6_280_000).contains(&sent), "{sent} bytes");
+    }
+
+    /// A process that runs every 20 ms keeps its rate, if nothing but the pacer holds it up.
+    #[test]
+    fn a_late_process_costs_no_rate() {
+        let sent_in_a_second = |waited_for: bool| {
+            let mut pacer = Pacer::default();
+            let (mut now, mut sent) = (0, 0u64);
+            while now < SECOND {
+                while pacer.next() <= now {
+                    pacer.on_sent(now, 1200, Some(1_200_000), 100 * MILLISECOND);
+                    pacer.set_waited_for(waited_for);
+                    sent += 1200;
+                }
+                now += 20 * MILLISECOND;
+            }
+            sent
+        };
+        let sent = sent_in_a_second(true);
+        assert!((1_170_000..=1_210_000).contains(&sent), "{sent} bytes");
+        assert!(sent_in_a_second(false) < 400_000);
     }
 
     #[test]

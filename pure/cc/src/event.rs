@@ -117,6 +117,25 @@ pub enum Phase {
     ProbeRtt,
 }
 
+impl Phase {
+    /// As it stands in JSON and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Phase::SlowStart => "slow_start",
+            Phase::ConservativeSlowStart => "conservative_slow_start",
+            Phase::Avoidance => "avoidance",
+            Phase::Startup => "startup",
+            Phase::Drain => "drain",
+            Phase::ProbeBw => "probe_bw",
+            Phase::ProbeBwDown => "probe_bw_down",
+            Phase::ProbeBwCruise => "probe_bw_cruise",
+            Phase::ProbeBwRefill => "probe_bw_refill",
+            Phase::ProbeBwUp => "probe_bw_up",
+            Phase::ProbeRtt => "probe_rtt",
+        }
+    }
+}
+
 /// What an algorithm wants now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Control {
