@@ -223,3 +223,73 @@ fn completions_are_for_this_program() {
     assert!(output.status.success());
     assert!(stdout(&output).contains("_windlass()"));
 }
+
+const ALGORITHM_1: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../../policies/algorithm-1.toml"
+);
+const FLOW: &str = "10.0.0.1:443>192.0.2.7:5555";
+
+#[test]
+fn policies_are_checked() {
+    let good = windlass(&["policy", "check", ALGORITHM_1]);
+    assert!(good.status.success());
+    assert!(
+        stdout(&good).contains("1 rule(s), 1 of which govern, 1 with"),
+        "{}",
+        stdout(&good)
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.toml");
+    fs::write(
+        &file,
+        "version = 1\n[[rule]]\nmatch = \"sport == 443 and vlan == 1\"\n",
+    )
+    .unwrap();
+    let bad = windlass(&["policy", "check", file.to_str().unwrap()]);
+    assert_eq!(bad.status.code(), Some(1));
+    let said = stderr(&bad);
+    assert!(
+        said.contains("w.toml:3:23: not understood") && said.contains("write && for and"),
+        "{said}"
+    );
+    let none = windlass(&["policy", "check", "/nowhere/w.toml"]);
+    assert_eq!(none.status.code(), Some(1));
+    assert_eq!(
+        stderr(&none).matches("No such file").count(),
+        1,
+        "{}",
+        stderr(&none)
+    );
+}
+
+#[test]
+fn policies_are_explained() {
+    let explain = |more: &[&str]| {
+        let mut arguments = vec!["policy", "explain", "--config", ALGORITHM_1, "--flow", FLOW];
+        arguments.extend(more);
+        windlass(&arguments)
+    };
+    let text = stdout(&explain(&["--path", "rtt=80ms,loss=1%"]));
+    for line in [
+        "  yes  algorithm 1\n",
+        "  no   rtt < duration('50ms'): \"illinois\" (rtt = 80 ms)\n",
+        "this path gets \"bbr\"\n",
+    ] {
+        assert!(text.contains(line), "{text}");
+    }
+    let json: serde_json::Value =
+        serde_json::from_slice(&explain(&["--path", "rtt=20ms,loss=1%", "-j"]).stdout).unwrap();
+    assert_eq!(json["switching"]["algorithm"], "illinois");
+    assert_eq!(json["switching"]["switches"][0]["holds"], false);
+    assert_eq!(json["rules"][0]["matches"], true);
+    let other = stdout(&explain(&["--sender", "outside"]));
+    assert!(other.contains("no rule matches"), "{other}");
+    for wrong in [
+        ["--path", "rtt=80"],
+        ["--path", "speed=3"],
+        ["--flow", "10.0.0.1"],
+    ] {
+        assert_eq!(explain(&wrong).status.code(), Some(2), "{wrong:?}");
+    }
+}

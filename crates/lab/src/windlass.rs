@@ -59,6 +59,12 @@ impl Windlass {
         let (said, stdout) = std::io::pipe()?;
         let mut command = Command::new(program);
         command.args(["run", "--inside", INSIDE, "--outside", OUTSIDE]);
+        if !arguments.iter().any(|a| a == "--config") {
+            // Not that of the machine.
+            let config = file("windlass.toml");
+            std::fs::write(&config, "version = 1\n")?;
+            command.arg("--config").arg(config);
+        }
         command.args(arguments).arg("--control").arg(&control);
         if let (Some(file), Some(interval)) = (&trace, trace_interval) {
             let interval = format!("{}ms", interval.as_millis().max(1));

@@ -31,7 +31,8 @@ impl Daemon {
     pub fn start(lab: &Lab, config: &str) -> Daemon {
         let file = |name: &str| lab.folder.path().join(name);
         let (control, output) = (file("control.sock"), file("windlass.log"));
-        std::fs::write(file("windlass.toml"), format!("version = 1\n{config}")).expect("written");
+        let text = format!("version = 1\n{config}");
+        std::fs::write(file("windlass.toml"), text).expect("written");
         let log = File::create(&output).expect("a log");
         let program = program();
         let mut command = lab.topology.middle.command(&program);
@@ -72,9 +73,35 @@ impl Daemon {
 
     /// What the program answers to these arguments.
     pub fn ask(&self, arguments: &[&str]) -> String {
+        self.try_ask(arguments).expect("an answer")
+    }
+
+    /// The same, or why it refuses.
+    pub fn try_ask(&self, arguments: &[&str]) -> anyhow::Result<String> {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--control").arg(&self.control);
-        windlass_lab::command::run(&mut command).expect("an answer")
+        windlass_lab::command::run(&mut command)
+    }
+
+    /// The configuration file that it was started with.
+    pub fn config(&self) -> String {
+        let path = self.output.with_file_name("windlass.toml");
+        path.to_string_lossy().into_owned()
+    }
+
+    /// Replaces that file.
+    pub fn write_config(&self, config: &str) {
+        std::fs::write(self.config(), format!("version = 1\n{config}")).expect("written");
+    }
+
+    /// Has it read that file again, and waits until it has said so.
+    pub fn hang_up(&self, said: &str) {
+        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGHUP).expect("a process");
+        let deadline = Instant::now() + STOP_TIMEOUT;
+        while !self.said().contains(said) {
+            assert!(Instant::now() < deadline, "no \"{said}\": {}", self.said());
+            std::thread::sleep(POLL_INTERVAL);
+        }
     }
 
     /// `windlass counters -j`.

@@ -56,27 +56,41 @@ fn both_directions_governed() {
 
 #[test]
 fn inside_governed_and_killed() {
-    soak(INSIDE_ONLY, Some(Signal::SIGKILL));
+    soak(INSIDE_ONLY, Some(Event::End(Signal::SIGKILL)));
 }
 
 #[test]
 fn inside_governed_and_terminated() {
-    soak(INSIDE_ONLY, Some(Signal::SIGTERM));
+    soak(INSIDE_ONLY, Some(Event::End(Signal::SIGTERM)));
 }
 
 #[test]
 fn both_directions_governed_and_killed() {
-    soak(BOTH, Some(Signal::SIGKILL));
+    soak(BOTH, Some(Event::End(Signal::SIGKILL)));
 }
 
 #[test]
 fn both_directions_governed_and_terminated() {
-    soak(BOTH, Some(Signal::SIGTERM));
+    soak(BOTH, Some(Event::End(Signal::SIGTERM)));
 }
 
-/// One scenario: the streams, the box with the rules of `config`, and the signal it gets when they
+#[test]
+fn inside_governed_and_given_other_rules() {
+    soak(INSIDE_ONLY, Some(Event::OtherRules));
+}
+
+/// What happens to the box when the streams are half done.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Event {
+    /// It gets a signal that ends it.
+    End(Signal),
+    /// It gets rules with a mistake, and then others.
+    OtherRules,
+}
+
+/// One scenario: the streams, the box with the rules of `config`, and what happens to it when they
 /// are half done.
-fn soak(config: &str, signal: Option<Signal>) {
+fn soak(config: &str, event: Option<Event>) {
     if let Err(reason) = check_host(&OF_DEMO) {
         println!("skipped: {reason}");
         return;
@@ -89,10 +103,13 @@ fn soak(config: &str, signal: Option<Signal>) {
     let governed = |s: &Stream| s.sender == Side::Inside || config == BOTH;
 
     let streams = stream::start_all(&lab, bytes).expect("connections");
-    if let Some(signal) = signal {
+    if let Some(event) = event {
         wait_for_the_middle(&streams, bytes, governed);
         check(&daemon, config);
-        daemon.end(signal);
+        match event {
+            Event::End(signal) => daemon.end(signal),
+            Event::OtherRules => give_other_rules(&daemon),
+        }
     }
     let mut failures = Vec::new();
     for stream in streams {
@@ -107,7 +124,7 @@ fn soak(config: &str, signal: Option<Signal>) {
             Err(error) => failures.push(format!("{name}: {error:#}")),
         }
     }
-    if signal.is_none() {
+    if !matches!(event, Some(Event::End(_))) {
         if !failures.is_empty() {
             println!("{}", daemon.ask(&["flow", "show", "-j"]));
         }
@@ -125,6 +142,31 @@ fn soak(config: &str, signal: Option<Signal>) {
     for link in [record.down[0], record.up[0]] {
         assert!(link.lost_packets > link.offered_packets / 200, "{link:?}");
     }
+}
+
+/// Rules with a mistake change nothing, by the command or by SIGHUP; others reach the flows that run.
+fn give_other_rules(daemon: &Daemon) {
+    let switched = || daemon.counters()["engine"]["flows_switched"].as_u64();
+    let before = switched();
+    daemon.write_config("[[rule]]\nalgorithm = \"cubik\"\n");
+    let refused = daemon
+        .try_ask(&["policy", "apply", &daemon.config()])
+        .unwrap_err();
+    assert!(
+        format!("{refused:#}").contains(":3:13: unknown algorithm"),
+        "{refused:#}"
+    );
+    daemon.hang_up("the rules stay as they were");
+    assert_eq!(switched(), before);
+    daemon.write_config("[[rule]]\nalgorithm = \"cubic\"\n");
+    let applied = daemon.ask(&["policy", "apply", &daemon.config()]);
+    assert_eq!(applied, "1 rule(s) in charge\n");
+    let flows = daemon.ask(&["flow", "show", "-j"]);
+    assert!(flows.contains("\"algorithm\": \"cubic\""), "{flows}");
+    // What the command line said when it started holds for the file that it started with.
+    daemon.hang_up("is in charge");
+    let flows = daemon.ask(&["flow", "show", "-j"]);
+    assert!(!flows.contains("\"algorithm\": \"cubic\""), "{flows}");
 }
 
 fn stream_bytes() -> u64 {
