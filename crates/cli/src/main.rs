@@ -6,6 +6,7 @@
 mod algorithm;
 mod ask;
 mod attach;
+mod auto;
 mod capabilities;
 mod completions;
 mod demo;
@@ -20,6 +21,7 @@ mod recv;
 mod run;
 mod send;
 mod transfer_progress;
+mod trial;
 mod values;
 
 use std::io::{self, ErrorKind, Write};
@@ -51,6 +53,10 @@ enum Command {
     Algorithm(algorithm::Command),
     #[command(subcommand)]
     Policy(policy::Command),
+    #[command(subcommand)]
+    Auto(auto::Command),
+    #[command(subcommand)]
+    Trial(trial::Command),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
@@ -72,6 +78,8 @@ fn main() -> ExitCode {
         Command::Flow(command) => flow::run(command),
         Command::Algorithm(command) => algorithm::run(command),
         Command::Policy(command) => policy::run(command),
+        Command::Auto(command) => auto::run(command),
+        Command::Trial(command) => trial::run(command),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),

@@ -22,6 +22,8 @@ fn help_names_every_command_and_version_is_the_crates() {
         "flow",
         "algorithm",
         "policy",
+        "auto",
+        "trial",
         "bypass",
         "counters",
         "status",

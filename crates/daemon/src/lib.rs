@@ -10,6 +10,7 @@ mod command;
 pub mod config_files;
 pub mod control;
 mod error;
+mod memory;
 mod open;
 mod report;
 mod run;

@@ -21,6 +21,8 @@ pub struct FlowReport {
     pub mode: String,
     /// The algorithm.
     pub algorithm: String,
+    /// Who has chosen the algorithm among several: `auto`, or a `trial`.
+    pub chosen_by: Option<String>,
     /// The condition on the path that has brought the algorithm, if one has.
     pub because: Option<String>,
     /// Changes of the algorithm because of the path.
@@ -108,6 +110,7 @@ impl FlowReport {
             rule: rule.map(str::to_owned),
             mode: info.mode.name().to_owned(),
             algorithm: info.algorithm.to_string(),
+            chosen_by: info.arm.map(|arm| arm.by.name().to_owned()),
             because: because.map(|switch| switch.when.clone()),
             switches: u64::from(info.switches),
             phase: info.phase.name().to_owned(),

@@ -1,7 +1,5 @@
 //! From the first check to the orderly stop.
 
-use std::collections::hash_map::RandomState;
-use std::hash::{BuildHasher, Hasher};
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, RwLock};
@@ -20,7 +18,9 @@ use windlass_policy::Policy;
 
 use crate::command::Workers;
 use crate::control::{self, Desk, Server};
+use crate::memory::{self, Saver};
 use crate::open::{Opened, open};
+use crate::settings::seed;
 use crate::trace::Recorder;
 use crate::worker::Worker;
 use crate::{Reload, RunError, Settings, config_files};
@@ -52,7 +52,9 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     let drivers = session.drivers();
     let (workers, commands) = Workers::new(drivers.len());
     let recorder = recorder(&settings)?;
+    memory::load(settings.policy.auto());
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
+    let saver = Saver::start(&policy).map_err(thread_failed)?;
     let cpus = cpus_for(drivers.len());
     let mut handles = Vec::new();
     for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
@@ -85,6 +87,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     // Whether all answered or not: the kernel has taken over, and the workers end.
     let _ = desk.bypass(true);
     workers.stop();
+    drop(saver);
     let ended = join(handles);
     let recorded = recording.map_or(Ok(()), |thread| finish(thread, &settings));
     outcome.and(ended).and(recorded)
@@ -217,11 +220,6 @@ fn cpus_for(workers: usize) -> Vec<Option<CpuSet>> {
     } else {
         vec![None; workers]
     }
-}
-
-/// Nobody outside may know it: it decides which flows share a place in the table.
-fn seed() -> u64 {
-    RandomState::new().build_hasher().finish()
 }
 
 fn recorder(settings: &Settings) -> Result<Option<Recorder>, RunError> {

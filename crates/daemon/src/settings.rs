@@ -1,5 +1,7 @@
 //! What a daemon is to do.
 
+use std::collections::hash_map::RandomState;
+use std::hash::{BuildHasher, Hasher};
 use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -39,6 +41,11 @@ pub struct Reload {
     pub overrides: Overrides,
 }
 
+/// A number that nobody outside knows.
+pub(crate) fn seed() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
 /// Tells the policy what the workers' clock means.
 pub(crate) fn set_clock(policy: &mut Policy) {
     let unix = SystemTime::now().duration_since(UNIX_EPOCH);
@@ -62,6 +69,7 @@ impl Settings {
         };
         let mut policy = config.policy();
         set_clock(&mut policy);
+        policy.set_seed(seed());
         Ok(Settings {
             driver: DriverConfig {
                 inside: inside.clone(),

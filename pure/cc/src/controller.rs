@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
 use crate::settings::Settings;
+use crate::warm::Warm;
 use crate::window::{MAX_CWND_BYTES, mss};
 use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
 
@@ -14,6 +15,8 @@ pub struct Controller {
     algorithm: Algorithm,
     /// The open recovery episode of a window-based algorithm.
     prr: Option<Prr>,
+    /// What an algorithm that was in charge before goes on learning.
+    warm: Option<Warm>,
     /// No window is smaller than this.
     mss: u64,
     /// What both want now: asked for much more often than it changes.
@@ -29,6 +32,7 @@ impl Controller {
         Controller {
             algorithm,
             prr: None,
+            warm: None,
             mss: mss(path),
             control,
         }
@@ -57,6 +61,9 @@ impl Controller {
     pub fn on_ack(&mut self, event: &AckEvent, path: &Path) {
         self.mss = mss(path);
         self.algorithm.on_ack(event, path);
+        if let Some(warm) = &mut self.warm {
+            warm.on_ack(event, path, self.control.cwnd);
+        }
         if let Some(prr) = &mut self.prr {
             let safe = event.acked > 0 && event.lost == 0;
             prr.on_ack(event.delivered, event.inflight, safe, self.mss);
@@ -128,7 +135,9 @@ impl Controller {
             starting: self.is_starting(path),
             ..*path
         };
+        self.warm = Warm::of(&self.algorithm).or(self.warm);
         self.algorithm = settings.into().start(path, seed);
+        self.warm = self.warm.and_then(|warm| warm.revive(&mut self.algorithm));
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }

@@ -87,6 +87,12 @@ pub struct IllinoisLaw {
 }
 
 impl IllinoisLaw {
+    /// Growth of now, segments per round trip.
+    #[cfg(test)]
+    pub(crate) fn alpha_now(&self) -> f64 {
+        self.response.alpha
+    }
+
     /// The end of a round.
     fn update(&mut self, window: &Window, path: &Path, p: &IllinoisParameters) {
         if window.cwnd < u64::from(p.win_thresh) * mss(path) {

@@ -68,6 +68,7 @@ mod seeded;
 mod settings;
 mod settings_text;
 mod slow_start;
+mod warm;
 mod window;
 mod windowed;
 mod windowed_filter;

@@ -53,6 +53,23 @@ impl FromStr for Settings {
     }
 }
 
+/// What [`FromStr`] reads: the name, and the parameters that are not as the source has them.
+impl fmt::Display for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let defaults = Settings::from(self.id());
+        f.write_str(self.id().name())?;
+        let mut between = ':';
+        for parameter in self.id().parameters() {
+            let value = self.get(parameter.name);
+            if let Some(value) = value.filter(|v| defaults.get(parameter.name) != Some(*v)) {
+                write!(f, "{between}{}={value}", parameter.name)?;
+                between = ',';
+            }
+        }
+        Ok(())
+    }
+}
+
 fn assign(settings: &mut Settings, name: &str, text: &str) -> Result<(), WrongText> {
     let parameter = settings.parameter(name).map_err(WrongText::Setting)?;
     let value = value(parameter, text).ok_or_else(|| {
@@ -87,6 +104,7 @@ mod tests {
             for preset in id.presets() {
                 let mut by_preset = Settings::from(*id);
                 by_preset.apply_preset(preset.name).expect("it is listed");
+                assert_eq!(by_preset.to_string().parse(), Ok(by_preset));
                 let typed = format!("{id}:{}", preset.name);
                 assert_eq!(typed.parse(), Ok(by_preset), "{typed}");
                 let values = preset.values.iter().map(|(n, v)| format!("{n}={v}"));

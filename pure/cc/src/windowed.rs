@@ -97,7 +97,7 @@ pub struct Windowed<L: Law> {
     pub(crate) window: Window,
     pub(crate) law: L,
     undo: L::Undo,
-    parameters: L::Parameters,
+    pub(crate) parameters: L::Parameters,
     pacing_rate: Option<NonZeroU64>,
 }
 

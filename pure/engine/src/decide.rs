@@ -91,8 +91,47 @@ pub struct Verdict {
     pub tenant: Option<TenantId>,
     /// Number of the rule that says so, from 0.
     pub rule: Option<u16>,
+    /// The algorithm was chosen among several, and policy wants to hear what comes of it.
+    pub arm: Option<Arm>,
     /// When the algorithm is to be another one; `None`: it stays.
     pub switching: Option<Switching>,
+}
+
+/// One of several algorithms that are compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arm {
+    /// By whom.
+    pub by: Comparison,
+    /// Which one.
+    pub number: u8,
+}
+
+/// Who compares algorithms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    /// Policy learns which is best for whom.
+    Auto,
+    /// The operator has asked for a trial.
+    Trial,
+}
+
+impl Comparison {
+    /// Its name in output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Comparison::Auto => "auto",
+            Comparison::Trial => "trial",
+        }
+    }
+}
+
+/// Data of a flow from the first byte that waited until nothing was outstanding any more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transfer {
+    /// Bytes acknowledged.
+    pub bytes: u64,
+    /// How long it took, ns.
+    pub duration: Nanos,
 }
 
 /// A list of conditions on the live path, kept by policy ([`Decide::choose`]).
@@ -172,6 +211,7 @@ impl Verdict {
             cap: None,
             tenant: None,
             rule: None,
+            arm: None,
             switching: None,
         }
     }
@@ -187,6 +227,12 @@ pub trait Decide: Send {
     fn choose(&self, _list: u16, _in_force: Option<u8>, _path: &LivePath) -> Option<Choice> {
         None
     }
+
+    /// A flow with this arm has begun.
+    fn begin(&self, _arm: Arm) {}
+
+    /// A flow with this arm has made a transfer.
+    fn learn(&self, _arm: Arm, _flow: &FlowKey, _transfer: &Transfer, _now: Nanos) {}
 
     /// The tenants that verdicts name by their index. Asked once.
     fn tenants(&self) -> Vec<Tenant> {

@@ -19,7 +19,10 @@ mod tenants;
 mod wheel;
 
 pub use counters::{Counters, PassReason};
-pub use decide::{Choice, Decide, Feedback, LivePath, Mode, Redundancy, Switching, Verdict};
+pub use decide::{
+    Arm, Choice, Comparison, Decide, Feedback, LivePath, Mode, Redundancy, Switching, Transfer,
+    Verdict,
+};
 pub use engine::Engine;
 pub use flow::{FlowInfo, LimitedBy};
 pub use limits::Limits;

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::AlgorithmId;
 use windlass_engine::{Limits, Mode, Redundancy, Verdict};
 
+use crate::auto::{self, AutoConfig};
 use crate::error::{ConfigError, Wrong};
 use crate::limits;
 use crate::policy::Policy;
@@ -86,6 +87,8 @@ pub struct Config {
     pub tenants: Vec<Owner>,
     /// The rules in order; at least one, and at least one that governs.
     pub rules: Vec<Rule>,
+    /// What `algorithm = "auto"` means.
+    pub auto: AutoConfig,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -106,6 +109,7 @@ impl Default for Config {
             limits: Limits::default(),
             tenants: Vec::new(),
             rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
+            auto: AutoConfig::default(),
             switch_lists: Vec::new(),
         }
     }
@@ -168,6 +172,7 @@ impl Config {
             }
             if overrides.algorithm.is_some() {
                 verdict.switching = None;
+                verdict.arm = None;
             }
             verdict.redundancy = overrides.redundancy.unwrap_or(verdict.redundancy);
         }
@@ -184,6 +189,7 @@ impl Config {
                 interface(&self.device.inside),
                 interface(&self.device.outside),
             ],
+            self.auto.clone(),
         )
     }
 }
@@ -232,6 +238,7 @@ fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
     config.rules = rules;
     config.tenants = known.tenants;
     config.switch_lists = known.lists.0;
+    config.auto = known.auto;
     Ok(config)
 }
 
@@ -246,6 +253,9 @@ fn read_first(
     }
     if let Some(value) = file.take("limits") {
         config.limits = limits::read(value.section("[limits]")?)?;
+    }
+    if let Some(value) = file.take("auto") {
+        known.auto = auto::read(value.section("[auto]")?)?;
     }
     let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
     if let Some(value) = file.take("default") {

@@ -29,6 +29,7 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+mod auto;
 pub mod cel;
 mod config;
 mod error;
@@ -44,6 +45,7 @@ mod switching;
 mod tenants;
 
 pub use algorithm::read as read_algorithm;
+pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief, SharedTrial};
 pub use config::{
     BoxConfig, Config, ConfigFile, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION,
 };

@@ -1,12 +1,19 @@
 //! The rules, ready to be asked.
 
-use windlass_engine::{Choice, Decide, LivePath, Nanos, Side, Tenant, TenantId, Verdict};
+use windlass_engine::{
+    Arm, Choice, Comparison, Decide, LivePath, Nanos, Side, Tenant, TenantId, Transfer, Verdict,
+};
 use windlass_wire::{Addr, FlowKey};
 
+use crate::auto::{Auto, AutoConfig, SharedTrial, dice};
 use crate::facts::FlowFacts;
 use crate::rule::Rule;
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
+
+/// Auto and trials throw dice of their own.
+const AUTO_SALT: u64 = 1;
+const TRIAL_SALT: u64 = 2;
 
 /// Rules in order; the first that matches decides. Asked once per connection and direction.
 #[derive(Clone, Debug)]
@@ -18,6 +25,10 @@ pub struct Policy {
     interfaces: [String; 2],
     /// When the engine's clock was 0, ns since 1970.
     epoch: Nanos,
+    auto: Auto,
+    trial: Option<SharedTrial>,
+    /// Of the dice.
+    seed: u64,
 }
 
 impl Policy {
@@ -26,6 +37,7 @@ impl Policy {
         tenants: Vec<Owner>,
         lists: Vec<SwitchList>,
         interfaces: [String; 2],
+        auto: AutoConfig,
     ) -> Policy {
         for rule in &mut rules {
             rule.ports.sort_unstable();
@@ -37,7 +49,42 @@ impl Policy {
             lists,
             interfaces,
             epoch: 0,
+            auto: Auto::new(auto),
+            trial: None,
+            seed: 0,
         }
+    }
+
+    /// Whom `auto` lets explore and who takes part in trials depends on this number.
+    pub fn set_seed(&mut self, seed: u64) {
+        self.seed = seed;
+    }
+
+    /// What is learned where `algorithm = "auto"`.
+    pub fn auto(&self) -> &Auto {
+        &self.auto
+    }
+
+    /// The trial that runs.
+    pub fn trial(&self) -> Option<&SharedTrial> {
+        self.trial.as_ref()
+    }
+
+    /// Begins a trial, or ends it.
+    pub fn set_trial(&mut self, trial: Option<SharedTrial>) {
+        self.trial = trial;
+    }
+
+    /// Goes on with what the policy before has learned and tries.
+    pub fn inherit(&mut self, old: &Policy, now: Nanos) {
+        self.auto.inherit(&old.auto, now);
+        self.trial.clone_from(&old.trial);
+        self.seed = old.seed;
+    }
+
+    /// Whether a rule has this name.
+    pub fn has_rule(&self, name: &str) -> bool {
+        self.rules.iter().any(|rule| rule.name == name)
     }
 
     /// The engine's clock, whose time is `now`, says `unix` ns since 1970: for conditions that ask
@@ -113,11 +160,43 @@ impl Decide for Policy {
         let mut verdict = self.rules[rule].verdict?;
         verdict.rule = Some(rule as u16);
         verdict.tenant = verdict.tenant.or_else(|| self.owner(flow.src));
+        let rule = &self.rules[rule].name;
+        let trial = self.trial.as_ref();
+        let trial = trial.filter(|t| t.rule.as_ref().is_none_or(|name| name == rule));
+        let takes_part = |trial: &SharedTrial| {
+            let before = verdict.arm;
+            let mut drawn = verdict;
+            trial.draw(dice(self.seed, TRIAL_SALT, flow, now), &mut drawn);
+            (drawn.arm != before).then_some(drawn)
+        };
+        if let Some(drawn) = trial.and_then(takes_part) {
+            return Some(drawn);
+        }
+        if verdict.arm.is_some() {
+            let dice = dice(self.seed, AUTO_SALT, flow, now);
+            self.auto.choose(flow.dst, dice, &mut verdict);
+        }
         Some(verdict)
     }
 
     fn choose(&self, list: u16, in_force: Option<u8>, path: &LivePath) -> Option<Choice> {
         Some(self.switch_list(list)?.choose(in_force, path))
+    }
+
+    fn begin(&self, arm: Arm) {
+        if let (Comparison::Trial, Some(trial)) = (arm.by, &self.trial) {
+            trial.begin(arm.number);
+        }
+    }
+
+    fn learn(&self, arm: Arm, flow: &FlowKey, transfer: &Transfer, now: Nanos) {
+        match (arm.by, &self.trial) {
+            (Comparison::Auto, _) => self.auto.learn(flow.dst, arm.number, transfer, now),
+            (Comparison::Trial, Some(trial)) => {
+                trial.learn(arm.number, transfer, dice(self.seed, TRIAL_SALT, flow, now));
+            }
+            (Comparison::Trial, None) => {}
+        }
     }
 
     fn tenants(&self) -> Vec<Tenant> {

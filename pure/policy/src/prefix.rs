@@ -17,6 +17,11 @@ pub struct Prefix {
 }
 
 impl Prefix {
+    /// The prefix with this first address and mask.
+    pub(crate) fn of(base: u128, mask: u128) -> Prefix {
+        Prefix { base, mask }
+    }
+
     /// Whether the address is in it. An IPv4 address is in no IPv6 prefix shorter than
     /// `::ffff:0:0/96`.
     pub fn contains(self, addr: Addr) -> bool {

@@ -1,9 +1,10 @@
 //! What a rule wants done: mode, algorithm, second copies, help for the sender.
 
 use windlass_cc::{AlgorithmId, MILLISECOND};
-use windlass_engine::{Feedback, Mode, Redundancy, Switching, Verdict};
+use windlass_engine::{Arm, Comparison, Feedback, Mode, Redundancy, Switching, Verdict};
 
 use crate::algorithm;
+use crate::auto::{self, AutoConfig};
 use crate::error::Wrong;
 use crate::read::{Section, Value};
 use crate::switching::{self, Lists};
@@ -53,6 +54,7 @@ pub fn redundancy_named(name: &str) -> Option<Redundancy> {
 pub(crate) struct Known {
     pub tenants: Vec<Owner>,
     pub lists: Lists,
+    pub auto: AutoConfig,
 }
 
 /// Reads what `section` says about a verdict; the rest is as in `default`.
@@ -67,10 +69,27 @@ pub(crate) fn verdict(
         verdict.mode = value.word(&MODES)?;
     }
     if let Some(value) = section.take("algorithm") {
-        verdict.algorithm = algorithm::read(value)?;
         verdict.switching = None;
+        verdict.arm = None;
+        if value.text(auto::AUTO).is_ok_and(|text| text == auto::AUTO) {
+            verdict.algorithm = known.auto.arms[0];
+            verdict.arm = Some(Arm {
+                by: Comparison::Auto,
+                number: 0,
+            });
+        } else {
+            verdict.algorithm = algorithm::read(value)?;
+        }
     }
     if let Some(list) = switching::read(section, verdict.algorithm)? {
+        if verdict.arm.is_some() {
+            let what = "auto chooses by experience, switch by conditions";
+            return Err(Wrong::new(
+                span,
+                what,
+                "name an algorithm, or leave switch out",
+            ));
+        }
         let dwell = list.dwell;
         let list = known.lists.keep(list, span)?;
         verdict.switching = Some(Switching { list, dwell });

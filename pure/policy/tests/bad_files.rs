@@ -7,6 +7,48 @@ type Bad = (&'static str, (usize, usize), &'static str, &'static str);
 
 const BAD: &[Bad] = &[
     (
+        "version = 1\n[auto]\narms = []\n",
+        (3, 8),
+        "arms is empty",
+        "[\"bbr\", \"cubic\"]",
+    ),
+    (
+        "version = 1\n[auto]\narms = [\"bbr\", \"auto\"]\n",
+        (3, 16),
+        "unknown algorithm \"auto\"",
+        "known: reno",
+    ),
+    (
+        "version = 1\n[auto]\nunsafe = [\"bbr\", \"cubic\", \"bbr3\"]\n",
+        (2, 1),
+        "0 algorithms to choose among",
+        "that are not unsafe",
+    ),
+    (
+        "version = 1\n[auto]\nexplore = 5\n",
+        (3, 11),
+        "explore is out of range: 5",
+        "0 to 1",
+    ),
+    (
+        "version = 1\n[auto]\nfile = \"auto.json\"\n",
+        (3, 8),
+        "\"auto.json\" is not an absolute path",
+        "/var/lib/windlass/auto.json",
+    ),
+    (
+        "version = 1\n[auto]\nprefix_v4 = 33\n",
+        (3, 13),
+        "prefix_v4 is out of range: 33",
+        "0 to 32 bits",
+    ),
+    (
+        "version = 1\n[[rule]]\nalgorithm = \"auto\"\n[[rule.switch]]\nwhen = \"true\"\nalgorithm = \"bbr\"\n",
+        (2, 1),
+        "auto chooses by experience",
+        "leave switch out",
+    ),
+    (
         "version = 1\n[[rule]]\nmatch = \"sport == '443'\"\n",
         (3, 19),
         "a whole number cannot be compared with a string",

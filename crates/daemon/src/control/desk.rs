@@ -6,13 +6,16 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use windlass_engine::Counters;
-use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters};
+use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters, monotonic_ns};
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
+use super::comparisons::{self, AutoReport, TrialAnswer};
 use super::protocol::{Answer, Request, StatusReport};
 use crate::command::{Status, Workers};
 use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
+
+const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
 
 /// What is asked of the session as a whole.
 pub(crate) trait Wire: Send {
@@ -49,6 +52,14 @@ impl Desk {
             Request::Counters => self.counters(),
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
+            Request::Auto => Ok(Answer::Auto(self.auto())),
+            Request::StartTrial {
+                rule,
+                arms,
+                share_permille,
+            } => self.start_trial(rule, &arms, share_permille),
+            Request::Trial => self.trial(),
+            Request::StopTrial => self.stop_trial(),
             Request::Bypass { on } => self.bypass(on),
             Request::Apply { files } => self.apply(&files, &Overrides::default()),
         };
@@ -79,6 +90,7 @@ impl Desk {
         let mut policy = config.policy();
         set_clock(&mut policy);
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        policy.inherit(&current, monotonic_ns());
         if let Some(port) = beyond(&current, &policy) {
             let file = files.first().map_or("the file", |f| &f.name);
             return Err(format!(
@@ -92,6 +104,47 @@ impl Desk {
         Ok(Answer::Applied {
             rules: config.rules.len() as u64,
         })
+    }
+
+    /// What `auto` believes.
+    pub(crate) fn auto(&self) -> AutoReport {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        AutoReport::new(policy.auto(), monotonic_ns())
+    }
+
+    fn start_trial(
+        &self,
+        rule: Option<String>,
+        arms: &[String],
+        share_permille: u32,
+    ) -> Result<Answer, String> {
+        let trial = comparisons::trial(rule, arms, share_permille)?;
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(rule) = trial.rule.as_ref().filter(|rule| !policy.has_rule(rule)) {
+            return Err(format!(
+                "no rule is called \"{rule}\": windlass policy explain names them"
+            ));
+        }
+        let answer = TrialAnswer::new(&trial);
+        policy.set_trial(Some(trial));
+        let reached = self.workers.set_policy(&policy);
+        reached.map_err(|e| e.to_string())?;
+        Ok(Answer::Trial(answer))
+    }
+
+    fn trial(&self) -> Result<Answer, String> {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let trial = policy.trial().ok_or(NO_TRIAL)?;
+        Ok(Answer::Trial(TrialAnswer::new(trial)))
+    }
+
+    fn stop_trial(&self) -> Result<Answer, String> {
+        let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
+        let trial = policy.trial().cloned().ok_or(NO_TRIAL)?;
+        policy.set_trial(None);
+        let reached = self.workers.set_policy(&policy);
+        reached.map_err(|e| e.to_string())?;
+        Ok(Answer::Trial(TrialAnswer::new(&trial)))
     }
 
     fn flows(&self) -> Result<Answer, String> {

@@ -6,11 +6,13 @@
 //! ```
 
 mod client;
+mod comparisons;
 mod desk;
 mod protocol;
 mod server;
 
 pub use client::{AskError, ask};
+pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
 pub(crate) use desk::Desk;
 pub use protocol::{Answer, Request, StatusReport};
 pub(crate) use server::{Server, bind};

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use windlass_policy::ConfigFile;
 
+use super::comparisons::{AutoReport, TrialAnswer};
 use crate::{FlowReport, TenantReport};
 
 /// A request: `{"request":"flows"}`.
@@ -19,6 +20,21 @@ pub enum Request {
     Tenants,
     /// The daemon itself.
     Status,
+    /// What `auto` believes.
+    Auto,
+    /// Begins a trial, in the place of one that runs.
+    StartTrial {
+        /// The rule whose flows take part; `None`: all that are governed.
+        rule: Option<String>,
+        /// What is compared: algorithms as they are typed, two at least.
+        arms: Vec<String>,
+        /// Share of the new flows that take part, in thousandths.
+        share_permille: u32,
+    },
+    /// How the trial stands.
+    Trial,
+    /// Ends the trial. Flows that take part get what their rules say.
+    StopTrial,
     /// Turns all enforcement off, or on again for new connections.
     Bypass {
         /// Off.
@@ -33,7 +49,7 @@ pub enum Request {
 }
 
 /// An answer: `{"answer":"flows","flows":[…],"omitted":0}`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
     /// All governed flows.
@@ -57,6 +73,10 @@ pub enum Answer {
         /// All of them.
         tenants: Vec<TenantReport>,
     },
+    /// What `auto` believes.
+    Auto(AutoReport),
+    /// How the trial stands, or stood when it ended.
+    Trial(TrialAnswer),
     /// The daemon itself.
     Status(StatusReport),
     /// Done.

@@ -81,6 +81,7 @@ fn info(port: u16) -> FlowInfo {
         policed: 2,
         policed_bytes: 2896,
         tenant: Some(TenantId(0)),
+        arm: None,
         switch_list: None,
         switch_condition: None,
         switches: 0,
@@ -438,4 +439,77 @@ fn nobody_there_is_said_with_the_path() {
     let error = ask("/nonexistent/w.sock".as_ref(), Request::Flows).unwrap_err();
     assert!(matches!(error, AskError::NotRunning { .. }));
     assert!(error.to_string().contains("/nonexistent/w.sock"));
+}
+
+#[test]
+fn a_trial_is_begun_shown_and_ended() {
+    let fake = Fake::start(false);
+    let start = |rule: Option<&str>, arms: &[&str], share_permille| {
+        let request = Request::StartTrial {
+            rule: rule.map(str::to_owned),
+            arms: arms.iter().map(|a| (*a).to_owned()).collect(),
+            share_permille,
+        };
+        ask(&fake.path(), request)
+    };
+    for (rule, arms, share, expected) in [
+        (None, &["bbr"][..], 100, "2 to 8 algorithms, not 1"),
+        (None, &["bbr", "cubik"][..], 100, "cubik"),
+        (
+            Some("web"),
+            &["bbr", "cubic"][..],
+            100,
+            "no rule is called \"web\"",
+        ),
+        (None, &["bbr", "cubic"][..], 0, "0.1 % to 100 %"),
+    ] {
+        let error = start(rule, arms, share).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let none = ask(&fake.path(), Request::Trial).unwrap_err().to_string();
+    assert!(none.contains("no trial runs"), "{none}");
+    assert!(fake.log.lock().unwrap().is_empty());
+    let begun = start(Some("default"), &["bbr", "cubic:beta=0.8"], 100).unwrap();
+    let Answer::Trial(trial) = begun else {
+        panic!("{begun:?}");
+    };
+    assert_eq!(trial.arms, ["bbr", "cubic:beta=0.8"]);
+    assert_eq!((trial.share, &trial.report.flows[..]), (0.1, &[0, 0][..]));
+    assert!(
+        trial.verdict[0].contains("not enough data yet"),
+        "{trial:?}"
+    );
+    assert_eq!(
+        ask(&fake.path(), Request::Trial).unwrap(),
+        Answer::Trial(trial.clone())
+    );
+    // Other rules do not end it.
+    assert!(apply(&fake, "version = 1\n").is_ok());
+    assert_eq!(
+        ask(&fake.path(), Request::StopTrial).unwrap(),
+        Answer::Trial(trial)
+    );
+    assert!(ask(&fake.path(), Request::StopTrial).is_err());
+    assert_eq!(
+        fake.log.lock().unwrap().len(),
+        2 * 3,
+        "both workers, three times"
+    );
+}
+
+#[test]
+fn what_auto_believes_is_told() {
+    let fake = Fake::start(false);
+    let Ok(Answer::Auto(report)) = ask(&fake.path(), Request::Auto) else {
+        panic!("no answer");
+    };
+    assert_eq!(report.arms, ["bbr", "cubic", "bbr3"]);
+    let [anywhere] = &report.prefixes[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!(
+        (anywhere.prefix.as_deref(), anywhere.best.as_str()),
+        (None, "bbr")
+    );
+    assert!(anywhere.sure < 0.9 && anywhere.arms.iter().all(|a| a.transfers == 0.0));
 }

@@ -141,6 +141,9 @@ impl Conn {
             let setup = self.setup(side, &verdict);
             self.flows[side.index()] = Some(Box::new(Flow::new(setup, verdict, ctx.now)));
             ctx.counters.flows_governed += 1;
+            if let Some(arm) = verdict.arm {
+                ctx.policy.begin(arm);
+            }
         }
         if self.flows[0].is_none() && self.flows[1].is_none() {
             self.pass = Some(PassReason::Policy);

@@ -170,6 +170,11 @@ impl Conn {
             if let Some(reason) = flow.passing() {
                 ctx.counters.pass(reason);
             }
+            let last = self.ends[from.other().index()].fin;
+            if let Some((arm, transfer)) = flow.take_transfer(last) {
+                let key = &segment.key.reversed();
+                ctx.policy.learn(arm, key, &transfer, ctx.now);
+            }
             match ack {
                 Some(ack) if Flow::is_pure_ack(segment) => {
                     flow.show_ack(ctx, segment, pkt, ack);
@@ -308,6 +313,13 @@ impl Conn {
 
     /// Sends what waits, holds nothing more, passes everything from here on.
     pub(crate) fn let_go<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
+        for side in [Side::Inside, Side::Outside] {
+            let key = self.key_from(side);
+            let ended = self.flows[side.index()].as_mut();
+            if let Some((arm, transfer)) = ended.and_then(|flow| flow.take_transfer(true)) {
+                ctx.policy.learn(arm, &key, &transfer, ctx.now);
+            }
+        }
         if let Some(copy) = self.syn_copy.take() {
             ctx.pool.free(copy.pkt);
         }

@@ -134,6 +134,9 @@ impl Flow {
             }
         }
         self.una = ack;
+        if ack == self.nxt {
+            self.transfers.on_all_acked(ctx.now, ack);
+        }
         self.sacked.forget_below(ack);
         self.sent_nxt = self.sent_nxt.max(ack);
         self.dup_acks = 0;

@@ -83,6 +83,7 @@ impl Flow {
         }
         if self.una == self.nxt {
             self.on_restart(ctx);
+            self.transfers.on_data(ctx.now, self.una, self.path.srtt);
         }
         self.nxt = end;
         let mut piece = Piece::arrived(start, end, ctx.now);

@@ -4,7 +4,7 @@ use windlass_cc::{AlgorithmId, Nanos, Phase};
 use windlass_wire::FlowKey;
 
 use super::{Flow, LimitedBy};
-use crate::{Mode, PassReason, Side, TenantId};
+use crate::{Arm, Mode, PassReason, Side, TenantId};
 
 /// A flow at one moment. Bytes, nanoseconds and bytes per second throughout.
 #[derive(Clone, Copy, Debug)]
@@ -82,6 +82,8 @@ pub struct FlowInfo {
     pub policed_bytes: u64,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// By whom its algorithm was chosen among several, if it was.
+    pub arm: Option<Arm>,
     /// The list of conditions on its path that may change the algorithm.
     pub switch_list: Option<u16>,
     /// The condition of it that has brought the algorithm, by number from 0.
@@ -140,6 +142,7 @@ impl Flow {
             policed: self.tally.policed,
             policed_bytes: self.tally.policed_bytes,
             tenant: self.verdict.tenant,
+            arm: self.verdict.arm,
             switch_list: self.verdict.switching.map(|s| s.list),
             switch_condition: self.review.in_force(),
             switches: self.review.switches(),

@@ -23,13 +23,14 @@ mod repair;
 mod review;
 mod send;
 mod train;
+mod transfers;
 
 use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
 use windlass_wire::Template;
 
 use crate::context::Context;
 use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
-use crate::{Mode, PassReason, Pool, Side, Verdict};
+use crate::{Arm, Mode, PassReason, Pool, Side, Transfer, Verdict};
 
 use copies::Copies;
 use feedback::Feedback;
@@ -40,6 +41,7 @@ use rack::Rack;
 use ranges::Ranges;
 use review::Review;
 use train::Train;
+use transfers::Transfers;
 
 /// What the handshake settled for one direction of data.
 #[derive(Clone, Copy, Debug)]
@@ -232,6 +234,7 @@ pub(crate) struct Flow {
     idle_room_since: Option<Nanos>,
     pub tally: Tally,
     review: Review,
+    transfers: Transfers,
     /// Link and IP headers of packets toward the sender.
     template: Option<Template>,
 }
@@ -289,6 +292,7 @@ impl Flow {
             idle_room_since: None,
             tally: Tally::default(),
             review: Review::new(now),
+            transfers: Transfers::default(),
             template: None,
             setup,
             verdict,
@@ -302,6 +306,11 @@ impl Flow {
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
         self.verdict.rule = verdict.rule;
         self.turn = None;
+        if verdict.arm.is_some() {
+            // Who takes part in a comparison is settled when a flow begins.
+            return false;
+        }
+        self.verdict.arm = None;
         self.verdict.switching = verdict.switching;
         self.review.forget_list();
         verdict.switching.is_none() && self.switch(verdict.algorithm)
@@ -323,6 +332,15 @@ impl Flow {
     /// The box changes what this flow's ends see.
     pub(crate) fn enforcing(&self) -> bool {
         self.pass.is_none() && self.verdict.mode == Mode::Enforce
+    }
+
+    /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say.
+    pub(crate) fn take_transfer(&mut self, last: bool) -> Option<(Arm, Transfer)> {
+        let arm = self.verdict.arm?;
+        if last && self.una == self.nxt {
+            self.transfers.end();
+        }
+        Some((arm, self.transfers.take()?))
     }
 
     /// It also repairs and hides: the flow is not in its sender's hands.

@@ -1,0 +1,234 @@
+//! A bandit with memory: which arm is best for a destination, learned from transfers.
+//!
+//! Each prefix has evidence of its own, arm by arm and size by size, which fades. What a prefix does
+//! not know yet it takes from what the arms have been worth elsewhere (their advantage over the other
+//! arms at the same prefix and size), and that from the prior. A small share of flows explores: it
+//! gets the arm of which least is known. All others get the best, by mean and tail: the mean
+//! logarithm of the goodput, less `tail_weight` standard deviations.
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use serde::{Deserialize, Serialize};
+
+use crate::beliefs::Belief;
+use crate::evidence::{CLASSES, Evidence, class_of};
+use crate::{Nanos, Transfer};
+
+/// Most arms.
+pub const ARMS_MAX: usize = 8;
+
+/// What is believed of an arm elsewhere counts at a prefix as so many transfers of its own.
+const ELSEWHERE_WEIGHT: f64 = 2.0;
+/// The prior counts as so many transfers.
+const PRIOR_WEIGHT: f64 = 4.0;
+/// Variance of a single logarithm of goodput that is assumed before any is known: a factor of 1.5.
+pub(crate) const PRIOR_VARIANCE: f64 = 0.16;
+/// Places looked at for the prefix that is forgotten when there is no more room.
+const FORGET_AMONG: usize = 16;
+
+/// How to choose.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ChooserConfig {
+    /// What each arm is assumed to be worth before anything is known: the logarithm of its goodput
+    /// beside that of the others. As many as there are arms, 1 to [`ARMS_MAX`].
+    pub priors: Vec<f64>,
+    /// Share of the flows that explore, 0 to 1.
+    pub explore: f64,
+    /// Evidence counts half after this time, ns.
+    pub half_life: Nanos,
+    /// Prefixes that are remembered; beyond it, one that has not been seen for long is forgotten.
+    pub prefixes: usize,
+    /// Standard deviations taken off the mean: how much an even goodput is worth.
+    pub tail_weight: f64,
+}
+
+pub(crate) type Arms = [[Evidence; CLASSES]; ARMS_MAX];
+
+/// What is known of a prefix.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Place {
+    /// First address of the prefix, as 128 bits.
+    pub prefix: u128,
+    pub arms: Arms,
+    /// Last time that anything was learned.
+    pub seen: Nanos,
+}
+
+/// Learns and chooses.
+#[derive(Clone, Debug)]
+pub struct Chooser {
+    pub(crate) config: ChooserConfig,
+    pub(crate) places: Vec<Place>,
+    index: HashMap<u128, u32, FixedState>,
+    /// Where to look next for a prefix to forget.
+    hand: usize,
+    /// What arms have been worth beside the others at the same prefix.
+    pub(crate) everywhere: Arms,
+}
+
+/// What is kept over a restart.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub(crate) struct Memory {
+    pub places: Vec<(u128, Nanos, Vec<[Evidence; CLASSES]>)>,
+    pub everywhere: Vec<[Evidence; CLASSES]>,
+}
+
+impl Chooser {
+    /// One that knows nothing.
+    ///
+    /// # Panics
+    /// When there is no arm, or more than [`ARMS_MAX`].
+    pub fn new(config: ChooserConfig) -> Chooser {
+        assert!((1..=ARMS_MAX).contains(&config.priors.len()));
+        Chooser {
+            config,
+            places: Vec::new(),
+            index: HashMap::with_hasher(FixedState::default()),
+            hand: 0,
+            everywhere: Arms::default(),
+        }
+    }
+
+    /// How many arms there are.
+    pub fn arms(&self) -> usize {
+        self.config.priors.len()
+    }
+
+    /// Prefixes that something is known of.
+    pub fn prefixes(&self) -> usize {
+        self.places.len()
+    }
+
+    /// The arm for a new flow to `prefix`; `dice` is any number that nobody foresees. The second is
+    /// true if the flow explores.
+    pub fn choose(&self, prefix: u128, dice: u64) -> (usize, bool) {
+        let share = (dice >> 11) as f64 / (1u64 << 53) as f64;
+        let place = self.place(prefix);
+        if share >= self.config.explore || self.arms() == 1 {
+            return (self.best(place), false);
+        }
+        let nothing = Arms::default();
+        let arms = place.map_or(&nothing, |place| &place.arms);
+        let weight = |arm: usize| -> f64 { arms[arm].iter().map(|e| e.weight).sum() };
+        let least = (0..self.arms()).map(weight).fold(f64::INFINITY, f64::min);
+        let among: Vec<usize> = (0..self.arms()).filter(|a| weight(*a) <= least).collect();
+        (among[dice as usize % among.len()], true)
+    }
+
+    /// A flow to `prefix` with this arm has made a transfer.
+    pub fn learn(&mut self, prefix: u128, arm: usize, transfer: &Transfer, now: Nanos) {
+        if arm >= self.arms() {
+            return;
+        }
+        let class = class_of(transfer.bytes);
+        let value = transfer.log_goodput();
+        let at = self.place_for(prefix, now);
+        self.fade(at, now);
+        let others = (0..self.arms()).filter(|other| *other != arm);
+        let others = Evidence::pooled(others.map(|other| &self.places[at].arms[other][class]));
+        if others.weight >= 1.0 {
+            self.everywhere[arm][class].add(value - others.mean);
+        }
+        self.places[at].arms[arm][class].add(value);
+    }
+
+    pub(crate) fn place(&self, prefix: u128) -> Option<&Place> {
+        let at = *self.index.get(&prefix)?;
+        self.places.get(at as usize)
+    }
+
+    fn best(&self, place: Option<&Place>) -> usize {
+        let belief = Belief::of(self, place);
+        let score = |arm: &usize| belief.arms[*arm].score;
+        (0..self.arms())
+            .max_by(|a, b| score(a).total_cmp(&score(b)).then(b.cmp(a)))
+            .unwrap_or(0)
+    }
+
+    /// What the arm is worth beside the others, as far as all prefixes know.
+    pub(crate) fn advantage(&self, arm: usize, class: usize) -> f64 {
+        let known = self.everywhere[arm][class];
+        let prior = self.config.priors[arm];
+        (known.weight * known.mean + PRIOR_WEIGHT * prior) / (known.weight + PRIOR_WEIGHT)
+    }
+
+    /// Elsewhere's evidence as weight at a prefix.
+    pub(crate) const fn elsewhere_weight() -> f64 {
+        ELSEWHERE_WEIGHT
+    }
+
+    fn fade(&mut self, at: usize, now: Nanos) {
+        let half_life = self.config.half_life.max(1);
+        let place = &mut self.places[at];
+        let age = now.saturating_sub(place.seen) as f64 / half_life as f64;
+        place.seen = place.seen.max(now);
+        let factor = libm::exp2(-age);
+        for evidence in place.arms.iter_mut().flatten() {
+            evidence.fade(factor);
+        }
+    }
+
+    /// Where the prefix is kept, from now on if it was not.
+    fn place_for(&mut self, prefix: u128, now: Nanos) -> usize {
+        if let Some(at) = self.index.get(&prefix) {
+            return *at as usize;
+        }
+        let place = Place {
+            prefix,
+            arms: Arms::default(),
+            seen: now,
+        };
+        if self.places.len() < self.config.prefixes.max(1) {
+            self.places.push(place);
+            self.index.insert(prefix, self.places.len() as u32 - 1);
+            return self.places.len() - 1;
+        }
+        let count = self.places.len();
+        let looked_at = (0..FORGET_AMONG.min(count)).map(|n| (self.hand + n) % count);
+        let oldest = looked_at.min_by_key(|at| self.places[*at].seen);
+        let at = oldest.unwrap_or(0);
+        self.hand = (self.hand + FORGET_AMONG) % count;
+        self.index.remove(&self.places[at].prefix);
+        self.index.insert(prefix, at as u32);
+        self.places[at] = place;
+        at
+    }
+
+    /// Takes over what `old` has learned, whose arm `n` is this one's `map[n]`.
+    pub fn inherit(&mut self, old: &Chooser, map: &[Option<usize>], now: Nanos) {
+        self.remember(&old.memory(now), map, now);
+    }
+
+    /// What is to be kept over a restart; `now` is the time of it.
+    pub(crate) fn memory(&self, now: Nanos) -> Memory {
+        let arms = self.arms();
+        let kept = |place: &Place| {
+            let age = now.saturating_sub(place.seen);
+            (place.prefix, age, place.arms[..arms].to_vec())
+        };
+        Memory {
+            places: self.places.iter().map(kept).collect(),
+            everywhere: self.everywhere[..arms].to_vec(),
+        }
+    }
+
+    /// Takes over what was kept by one whose arm `n` is this one's `map[n]`.
+    pub(crate) fn remember(&mut self, memory: &Memory, map: &[Option<usize>], now: Nanos) {
+        let moved = |from: &[[Evidence; CLASSES]]| {
+            let mut arms = Arms::default();
+            for (evidence, to) in from.iter().zip(map) {
+                if let Some(to) = to.filter(|to| *to < ARMS_MAX) {
+                    arms[to] = *evidence;
+                }
+            }
+            arms
+        };
+        self.everywhere = moved(&memory.everywhere);
+        for (prefix, age, arms) in &memory.places {
+            let seen = now.saturating_sub(*age);
+            let at = self.place_for(*prefix, seen);
+            self.places[at].arms = moved(arms);
+            self.places[at].seen = seen;
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! What some transfers say: a mean and a spread whose weight fades.
+
+use serde::{Deserialize, Serialize};
+
+/// Transfers are compared with others of their size only.
+pub const CLASSES: usize = 3;
+/// Their names: up to 100 kB, up to 2 MB, larger.
+pub const CLASS_NAMES: [&str; CLASSES] = ["small", "medium", "large"];
+const SMALL_MAX_BYTES: u64 = 100_000;
+const MEDIUM_MAX_BYTES: u64 = 2_000_000;
+
+/// The class of a transfer of so many bytes.
+pub fn class_of(bytes: u64) -> usize {
+    match bytes {
+        0..=SMALL_MAX_BYTES => 0,
+        0..=MEDIUM_MAX_BYTES => 1,
+        _ => 2,
+    }
+}
+
+/// Weight, mean and sum of squared deviations of some numbers (Welford's recurrence).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Evidence {
+    /// How many numbers, each less the older it is.
+    pub weight: f64,
+    pub mean: f64,
+    squares: f64,
+}
+
+impl Evidence {
+    pub fn add(&mut self, value: f64) {
+        self.weight += 1.0;
+        let before = value - self.mean;
+        self.mean += before / self.weight;
+        self.squares += before * (value - self.mean);
+    }
+
+    /// The same evidence, `factor` as much of it.
+    pub fn fade(&mut self, factor: f64) {
+        self.weight *= factor;
+        self.squares *= factor;
+    }
+
+    /// Variance of a single number, `otherwise` counted as two more of them.
+    pub fn variance(&self, otherwise: f64) -> f64 {
+        (self.squares + 2.0 * otherwise) / (self.weight + 2.0)
+    }
+
+    /// All of several, as if they had been one.
+    pub fn pooled<'a>(several: impl Iterator<Item = &'a Evidence>) -> Evidence {
+        several.fold(Evidence::default(), |sum, one| {
+            let weight = sum.weight + one.weight;
+            if weight <= 0.0 {
+                return sum;
+            }
+            let apart = one.mean - sum.mean;
+            Evidence {
+                weight,
+                mean: sum.mean + apart * one.weight / weight,
+                squares: sum.squares
+                    + one.squares
+                    + apart * apart * sum.weight * one.weight / weight,
+            }
+        })
+    }
+
+    /// Sum of squared deviations within several, each from its own mean.
+    pub fn within<'a>(several: impl Iterator<Item = &'a Evidence>) -> Evidence {
+        several.fold(Evidence::default(), |sum, one| Evidence {
+            weight: sum.weight + one.weight,
+            mean: 0.0,
+            squares: sum.squares + one.squares,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pooled_evidence_is_that_of_all_numbers() {
+        let numbers = [1.0, 4.0, 2.0, 8.0, 5.0];
+        let of = |numbers: &[f64]| {
+            let mut evidence = Evidence::default();
+            numbers.iter().for_each(|n| evidence.add(*n));
+            evidence
+        };
+        let all = of(&numbers);
+        let parts = [of(&numbers[..2]), Evidence::default(), of(&numbers[2..])];
+        let pooled = Evidence::pooled(parts.iter());
+        assert_eq!((all.weight, all.mean), (5.0, 4.0));
+        assert!((all.squares - 30.0).abs() < 1e-9);
+        assert!((pooled.mean - 4.0).abs() < 1e-9 && (pooled.squares - 30.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn sizes_have_classes() {
+        let classes = [0, 100_000, 100_001, 2_000_000, 2_000_001, u64::MAX].map(class_of);
+        assert_eq!(classes, [0, 0, 1, 1, 2, 2]);
+    }
+}

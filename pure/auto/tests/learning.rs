@@ -1,0 +1,271 @@
+//! A chooser finds the best arm of each destination, stays within its share and its memory, and
+//! forgets; a trial says what it can say and no more.
+
+use windlass_auto::{Chooser, ChooserConfig, Finding, Transfer, Trial};
+
+const SECOND: u64 = 1_000_000_000;
+const DAY: u64 = 86_400 * SECOND;
+
+/// Numbers that look like chance (splitmix64).
+struct Dice(u64);
+
+impl Dice {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn unit(&mut self) -> f64 {
+        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+    }
+
+    /// Of mean 0 and deviation 1 (Box and Muller).
+    fn normal(&mut self) -> f64 {
+        let (a, b) = (self.unit(), self.unit());
+        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
+    }
+
+    /// A transfer of 1 MB at about `mbit`, with a spread of a factor of e^`spread`.
+    fn transfer(&mut self, mbit: f64, spread: f64) -> Transfer {
+        let rate = mbit * 125_000.0 * (spread * self.normal()).exp();
+        let bytes = 1_000_000;
+        let duration = (bytes as f64 / rate * 1e9) as u64;
+        Transfer { bytes, duration }
+    }
+}
+
+fn config(explore: f64) -> ChooserConfig {
+    ChooserConfig {
+        priors: vec![0.1, 0.0, 0.0],
+        explore,
+        half_life: DAY,
+        prefixes: 1000,
+        tail_weight: 0.5,
+    }
+}
+
+/// Goodput of each arm, Mbit/s, at each of three prefixes.
+const WORTH: [[f64; 3]; 3] = [[10.0, 20.0, 15.0], [20.0, 10.0, 15.0], [10.0, 11.0, 30.0]];
+
+/// `flows` flows to the three prefixes in turn; how many of each prefix got each arm.
+fn learn(chooser: &mut Chooser, dice: &mut Dice, flows: usize, at: u64) -> [[usize; 3]; 3] {
+    let mut got = [[0; 3]; 3];
+    for n in 0..flows {
+        let prefix = n % 3;
+        let (arm, _) = chooser.choose(prefix as u128, dice.next());
+        got[prefix][arm] += 1;
+        let transfer = dice.transfer(WORTH[prefix][arm], 0.3);
+        chooser.learn(prefix as u128, arm, &transfer, at);
+    }
+    got
+}
+
+#[test]
+fn every_prefix_gets_the_arm_that_is_best_for_it() {
+    let mut dice = Dice(1);
+    let mut chooser = Chooser::new(config(0.2));
+    assert_eq!(chooser.choose(7, u64::MAX), (0, false), "the prior");
+    learn(&mut chooser, &mut dice, 300, 0);
+    for (prefix, best) in [(0, 1), (1, 0), (2, 2)] {
+        assert_eq!(chooser.choose(prefix, u64::MAX), (best, false));
+        let beliefs = chooser.beliefs(0);
+        let belief = beliefs.iter().find(|b| b.prefix == Some(prefix)).unwrap();
+        let (arm, sure) = belief.best();
+        assert!(arm == best && sure > 0.95, "{belief:?}");
+        let lead = belief.arms[best].score - belief.arms[1 - best.min(1)].score;
+        assert!((0.2..1.5).contains(&lead), "{lead}");
+    }
+    let got = learn(&mut chooser, &mut dice, 3000, 0);
+    for (prefix, best) in [(0, 1), (1, 0), (2, 2)] {
+        // Four of five exploit; those that explore look at the arms of which less is known.
+        assert!((750..=870).contains(&got[prefix][best]), "{got:?}");
+    }
+}
+
+#[test]
+fn no_more_flows_explore_than_the_share() {
+    let mut dice = Dice(2);
+    let chooser = Chooser::new(config(0.05));
+    let explores = (0..100_000)
+        .filter(|_| chooser.choose(1, dice.next()).1)
+        .count();
+    assert!((4_700..5_300).contains(&explores), "{explores}");
+    let never = Chooser::new(config(0.0));
+    assert!((0..10_000).all(|_| !never.choose(1, dice.next()).1));
+}
+
+/// A place that was never seen takes what the arms are worth elsewhere, and learns its own.
+#[test]
+fn what_is_known_elsewhere_is_where_a_new_prefix_begins() {
+    let mut dice = Dice(3);
+    let mut chooser = Chooser::new(config(0.3));
+    for n in 0..600u32 {
+        let prefix = u128::from(n % 20);
+        let (arm, _) = chooser.choose(prefix, dice.next());
+        let transfer = dice.transfer([10.0, 10.0, 25.0][arm], 0.2);
+        chooser.learn(prefix, arm, &transfer, 0);
+    }
+    assert_eq!(chooser.choose(999, u64::MAX), (2, false));
+    for _ in 0..40 {
+        let arm = (dice.next() % 3) as usize;
+        let transfer = dice.transfer([30.0, 10.0, 10.0][arm], 0.2);
+        chooser.learn(999, arm, &transfer, 0);
+    }
+    assert_eq!(chooser.choose(999, u64::MAX), (0, false));
+    assert_eq!(chooser.choose(3, u64::MAX), (2, false));
+}
+
+#[test]
+fn an_even_goodput_is_worth_more_than_a_slightly_larger_one() {
+    let mut dice = Dice(4);
+    let mut chooser = Chooser::new(ChooserConfig {
+        priors: vec![0.0, 0.0],
+        ..config(0.0)
+    });
+    for _ in 0..500 {
+        let (wild, even) = (dice.transfer(21.0, 0.8), dice.transfer(20.0, 0.1));
+        chooser.learn(1, 0, &wild, 0);
+        chooser.learn(1, 1, &even, 0);
+    }
+    assert_eq!(chooser.choose(1, u64::MAX).0, 1);
+}
+
+#[test]
+fn evidence_fades_and_a_changed_path_is_found_out() {
+    let mut dice = Dice(5);
+    let mut chooser = Chooser::new(config(0.2));
+    learn(&mut chooser, &mut dice, 3000, 0);
+    assert_eq!(chooser.choose(0, u64::MAX).0, 1);
+    let later = 10 * DAY;
+    for _ in 0..60 {
+        let (arm, _) = chooser.choose(0, dice.next());
+        let transfer = dice.transfer([10.0, 5.0, 40.0][arm], 0.3);
+        chooser.learn(0, arm, &transfer, later);
+    }
+    assert_eq!(chooser.choose(0, u64::MAX).0, 2);
+}
+
+#[test]
+fn memory_is_bounded_and_the_longest_unseen_goes() {
+    let mut chooser = Chooser::new(config(0.0));
+    let transfer = Transfer {
+        bytes: 1_000_000,
+        duration: SECOND,
+    };
+    for n in 0..50_000u32 {
+        chooser.learn(u128::from(n), 1, &transfer, u64::from(n));
+        chooser.learn(u128::MAX, 1, &transfer, u64::from(n));
+    }
+    assert_eq!(chooser.prefixes(), 1000);
+    let beliefs = chooser.beliefs(50_000);
+    assert!(
+        beliefs.iter().any(|b| b.prefix == Some(u128::MAX)),
+        "it was always in use"
+    );
+}
+
+#[test]
+fn what_was_learned_survives_a_restart_and_a_change_of_arms() {
+    let mut dice = Dice(6);
+    let mut chooser = Chooser::new(config(0.2));
+    learn(&mut chooser, &mut dice, 600, 5 * DAY);
+    let names = |names: &[&str]| -> Vec<String> { names.iter().map(|n| (*n).to_owned()).collect() };
+    let old = names(&["bbr", "cubic", "hybla"]);
+    let text = serde_json::to_string(&chooser.keep(&old, 5 * DAY)).unwrap();
+    // Another order, one less, one new; and a clock that begins anew.
+    let new = names(&["hybla", "reno", "cubic"]);
+    let mut restarted = Chooser::new(config(0.0));
+    let mut reader = serde_json::Deserializer::from_str(&text);
+    restarted.recall(&mut reader, &new, 100).unwrap();
+    assert_eq!(restarted.choose(0, u64::MAX).0, 2, "cubic");
+    assert_eq!(restarted.choose(2, u64::MAX).0, 0, "hybla");
+    assert_eq!(restarted.prefixes(), 3);
+    for damaged in [
+        "",
+        "{}",
+        &text[..text.len() / 2],
+        &text.replace("\"version\":1", "\"version\":2"),
+    ] {
+        let mut reader = serde_json::Deserializer::from_str(damaged);
+        assert!(restarted.recall(&mut reader, &new, 100).is_err());
+    }
+    assert_eq!(restarted.choose(0, u64::MAX).0, 2, "nothing was lost");
+}
+
+/// A trial in which the second arm is `factor` times as fast.
+fn trial(dice: &mut Dice, transfers: usize, factor: f64) -> Trial {
+    let mut trial = Trial::new(2, 0.5);
+    for _ in 0..transfers {
+        let Some(arm) = trial.draw(dice.next()) else {
+            continue;
+        };
+        trial.begin(arm);
+        let mbit = [20.0, 20.0 * factor][arm];
+        let transfer = dice.transfer(mbit, 0.5);
+        trial.learn(arm, &transfer, dice.next());
+    }
+    trial
+}
+
+#[test]
+fn a_trial_finds_what_there_is() {
+    let mut dice = Dice(7);
+    let found = trial(&mut dice, 8000, 1.25).report();
+    assert_eq!(found.flows.len(), 2);
+    let taking_part: u64 = found.flows.iter().sum();
+    assert!((3800..4200).contains(&taking_part), "{found:?}");
+    let [(1, finding)] = &found.findings[..] else {
+        panic!("{found:?}");
+    };
+    let Finding::Ratio { ratio, low, high } = finding else {
+        panic!("{found:?}");
+    };
+    assert!(
+        *low < 0.8 && 0.8 < *high && (ratio - 0.8).abs() < 0.04,
+        "{finding:?}"
+    );
+    let words = finding.words("bbr", "cubic");
+    assert!(
+        words.starts_with("bbr is faster than cubic by 2"),
+        "{words}"
+    );
+    for arm in &found.arms {
+        assert_eq!((arm.sizes.as_str(), arm.quantiles.len()), ("medium", 3));
+        for q in &arm.quantiles {
+            assert!(q.low_s <= q.s && q.s <= q.high_s, "{q:?}");
+        }
+        let median = [0.4, 0.32][arm.arm];
+        let q = arm.quantiles[0];
+        assert!(q.low_s < median && median < q.high_s, "{q:?}");
+    }
+}
+
+#[test]
+fn a_trial_says_when_it_does_not_know() {
+    let mut dice = Dice(8);
+    let few = trial(&mut dice, 40, 2.0).report();
+    assert!(matches!(few.findings[0].1, Finding::NotEnough { missing } if missing > 0));
+    let words = few.findings[0].1.words("bbr", "cubic");
+    assert!(words.contains("not enough data yet"), "{words}");
+    let some = trial(&mut dice, 200, 1.02).report();
+    let words = some.findings[0].1.words("bbr", "cubic");
+    assert!(words.contains("no difference can be told yet"), "{words}");
+    let many = trial(&mut dice, 100_000, 1.0).report();
+    let words = many.findings[0].1.words("bbr", "cubic");
+    assert!(words.contains("as fast as each other"), "{words}");
+}
+
+/// 95 % means 95 %: of equal arms, one trial in twenty finds a difference.
+#[test]
+fn a_trial_is_wrong_as_often_as_it_says() {
+    let mut dice = Dice(9);
+    let wrong = (0..400).filter(|_| {
+        let report = trial(&mut dice, 400, 1.0).report();
+        matches!(report.findings[0].1, Finding::Ratio { low, high, .. } if low > 1.0 || high < 1.0)
+    });
+    let wrong = wrong.count();
+    assert!((8..=36).contains(&wrong), "{wrong} of 400");
+}

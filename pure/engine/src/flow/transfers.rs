@@ -1,0 +1,90 @@
+//! Where the transfers of a flow begin and end.
+
+use windlass_cc::{MILLISECOND, Nanos};
+
+use crate::Transfer;
+
+/// Less than this is a greeting and no transfer, bytes.
+const LEAST_BYTES: u64 = 10_000;
+
+/// The sender answers the ACK of everything within this time, ns, or with the next round trip if that
+/// is longer: then it is the same transfer, of which a whole flight was acknowledged at once.
+const ANSWER_MAX: Nanos = 10 * MILLISECOND;
+
+/// The transfer that runs, and one that has ended.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Transfers {
+    /// When data came that had nothing before it to wait for, and at which offset it began.
+    begun: Option<(Nanos, u64)>,
+    /// When everything had been acknowledged, and up to which offset.
+    all_acked: Option<(Nanos, u64)>,
+    ended: Option<Transfer>,
+}
+
+impl Transfers {
+    /// Data has come while everything up to `una` was acknowledged.
+    pub fn on_data(&mut self, now: Nanos, una: u64, rtt: Nanos) {
+        if let Some((since, _)) = self.all_acked
+            && now < since + ANSWER_MAX.max(rtt)
+        {
+            self.all_acked = None;
+            return;
+        }
+        self.end();
+        self.begun = Some((now, una));
+    }
+
+    /// Everything has been acknowledged, up to `una`.
+    pub fn on_all_acked(&mut self, now: Nanos, una: u64) {
+        self.all_acked = Some((now, una));
+    }
+
+    /// The transfer that runs has ended, if everything has been acknowledged.
+    pub fn end(&mut self) {
+        let Some((end, una)) = self.all_acked.take() else {
+            return;
+        };
+        let Some((begun, start)) = self.begun.take() else {
+            return;
+        };
+        let transfer = Transfer {
+            bytes: una - start,
+            duration: end - begun.min(end),
+        };
+        if transfer.bytes >= LEAST_BYTES {
+            self.ended = Some(transfer);
+        }
+    }
+
+    pub fn take(&mut self) -> Option<Transfer> {
+        self.ended.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Nanos = MILLISECOND;
+
+    #[test]
+    fn a_flight_that_is_acknowledged_at_once_ends_no_transfer() {
+        let mut transfers = Transfers::default();
+        transfers.on_data(0, 1, 80 * MS);
+        transfers.on_all_acked(80 * MS, 14_481);
+        transfers.on_data(81 * MS, 14_481, 80 * MS);
+        transfers.on_all_acked(161 * MS, 100_001);
+        assert_eq!(transfers.take(), None);
+        // The next request comes half a second later.
+        transfers.on_data(700 * MS, 100_001, 80 * MS);
+        let whole = Transfer {
+            bytes: 100_000,
+            duration: 161 * MS,
+        };
+        assert_eq!(transfers.take(), Some(whole));
+        assert_eq!(transfers.take(), None);
+        transfers.on_all_acked(780 * MS, 105_001);
+        transfers.end();
+        assert_eq!(transfers.take(), None, "too little to count");
+    }
+}

@@ -1,0 +1,324 @@
+//! `algorithm = "auto"` and `[auto]`: what flows get that policy leaves to experience; and trials.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use foldhash::quality::FixedState;
+use std::hash::BuildHasher;
+use windlass_auto::{Belief, Chooser, ChooserConfig, Trial, TrialReport};
+use windlass_cc::{AlgorithmId, Nanos, SECOND, Settings};
+use windlass_engine::{Arm, Comparison, Transfer, Verdict};
+use windlass_wire::{Addr, FlowKey};
+
+use crate::algorithm;
+use crate::error::Wrong;
+use crate::prefix::Prefix;
+use crate::read::{Section, Value};
+
+/// The word that stands in the place of an algorithm.
+pub(crate) const AUTO: &str = "auto";
+/// Where what was learned is kept, unless the file says otherwise.
+pub const DEFAULT_AUTO_FILE: &str = "/var/lib/windlass/auto.json";
+
+/// The arms of which nothing else is said: those that take no more than their share beside others
+/// (docs/compete.md) and that are best on some of the paths of the Mystique grid.
+const DEFAULT_ARMS: [AlgorithmId; 3] = [AlgorithmId::Bbr, AlgorithmId::Cubic, AlgorithmId::Bbr3];
+const EXPLORE_DEFAULT: f64 = 0.05;
+const HOUR: Nanos = 3600 * SECOND;
+const HALF_LIFE_DEFAULT_H: u64 = 24;
+const HALF_LIFE_MAX_H: u64 = 24 * 365;
+const PREFIXES_DEFAULT: usize = 16_384;
+const PREFIXES_MAX: u64 = 1 << 20;
+const V4_DEFAULT_BITS: u64 = 24;
+const V6_DEFAULT_BITS: u64 = 48;
+const TAIL_WEIGHT_DEFAULT: f64 = 0.5;
+/// Length of the IPv4-mapped prefix (RFC 4291 §2.5.5.2), bits.
+const MAPPED_BITS: u64 = 96;
+/// How much better the first arm is assumed to be than the second, and so on, before anything is
+/// known: the order of the list is the operator's own guess.
+const PRIOR_STEP: f64 = 0.05;
+
+/// The `[auto]` section.
+#[derive(Clone, PartialEq, Debug)]
+pub struct AutoConfig {
+    /// The algorithms among which is chosen; the first is the best guess.
+    pub arms: Vec<Settings>,
+    /// Share of the flows that explore.
+    pub explore: f64,
+    /// Lengths of the prefixes that are told apart, of IPv4 and IPv6, bits.
+    pub bits: [u8; 2],
+    /// Evidence counts half after this time, ns.
+    pub half_life: Nanos,
+    /// Prefixes remembered at most.
+    pub prefixes: usize,
+    /// Standard deviations of the logarithm of the goodput that an even one is worth.
+    pub tail_weight: f64,
+    /// Where what was learned is kept.
+    pub file: String,
+}
+
+impl Default for AutoConfig {
+    fn default() -> Self {
+        AutoConfig {
+            arms: DEFAULT_ARMS.iter().map(|id| (*id).into()).collect(),
+            explore: EXPLORE_DEFAULT,
+            bits: [V4_DEFAULT_BITS as u8, V6_DEFAULT_BITS as u8],
+            half_life: HALF_LIFE_DEFAULT_H * HOUR,
+            prefixes: PREFIXES_DEFAULT,
+            tail_weight: TAIL_WEIGHT_DEFAULT,
+            file: DEFAULT_AUTO_FILE.to_owned(),
+        }
+    }
+}
+
+/// Reads `[auto]`.
+pub(crate) fn read(mut section: Section<'_>) -> Result<AutoConfig, Wrong> {
+    let mut auto = AutoConfig::default();
+    let example = "[\"bbr\", \"cubic\"]";
+    let mut arms_at = section.span();
+    if let Some(value) = section.take("arms") {
+        arms_at = value.span();
+        let arms = value.list(example)?;
+        auto.arms = arms
+            .into_iter()
+            .map(algorithm::read)
+            .collect::<Result<_, _>>()?;
+    }
+    if let Some(value) = section.take("unsafe") {
+        for value in value.list("[\"scalable\"]")? {
+            let settings = algorithm::read(value)?;
+            auto.arms.retain(|arm| arm.id() != settings.id());
+        }
+    }
+    if auto.arms.is_empty() || auto.arms.len() > windlass_auto::ARMS_MAX {
+        let what = format!("{} algorithms to choose among", auto.arms.len());
+        let help = format!("write 1 to {} that are not unsafe", windlass_auto::ARMS_MAX);
+        return Err(Wrong::new(arms_at, what, help));
+    }
+    if let Some(value) = section.take("explore") {
+        auto.explore = value.number(0.0..=1.0, "(0.05: one flow in twenty)")?;
+    }
+    for (at, key, most) in [(0, "prefix_v4", 32), (1, "prefix_v6", 128)] {
+        if let Some(value) = section.take(key) {
+            auto.bits[at] = value.integer(0..=most, "bits")? as u8;
+        }
+    }
+    if let Some(value) = section.take("half_life_h") {
+        auto.half_life = value.integer(1..=HALF_LIFE_MAX_H, "hours")? * HOUR;
+    }
+    if let Some(value) = section.take("prefixes") {
+        auto.prefixes = value.integer(1..=PREFIXES_MAX, "prefixes")? as usize;
+    }
+    if let Some(value) = section.take("tail_weight") {
+        auto.tail_weight = value.number(0.0..=10.0, "standard deviations")?;
+    }
+    if let Some(value) = section.take("file") {
+        auto.file = absolute(&value)?;
+    }
+    section.finish()?;
+    Ok(auto)
+}
+
+fn absolute(value: &Value<'_>) -> Result<String, Wrong> {
+    let path = value.text(DEFAULT_AUTO_FILE)?;
+    if !path.starts_with('/') {
+        let what = format!("\"{path}\" is not an absolute path");
+        let help = format!("write for example \"{DEFAULT_AUTO_FILE}\"");
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(path.to_owned())
+}
+
+/// What is learned, shared by all workers: they ask when a connection begins and tell when a transfer
+/// ends, and never wait for each other. Who finds it in use takes the first arm, or leaves the
+/// transfer out.
+#[derive(Clone, Debug)]
+pub struct Auto {
+    config: AutoConfig,
+    chooser: Arc<Mutex<Chooser>>,
+}
+
+/// What is believed of one prefix.
+#[derive(Clone, PartialEq, Debug)]
+pub struct PrefixBelief {
+    /// The prefix; `None`: any that nothing is known of.
+    pub prefix: Option<Prefix>,
+    /// By the order of the arms.
+    pub belief: Belief,
+}
+
+impl Auto {
+    /// One that knows nothing.
+    pub(crate) fn new(config: AutoConfig) -> Auto {
+        let prior = |at: usize| -(at as f64) * PRIOR_STEP;
+        let chooser = Chooser::new(ChooserConfig {
+            priors: (0..config.arms.len()).map(prior).collect(),
+            explore: config.explore,
+            half_life: config.half_life,
+            prefixes: config.prefixes,
+            tail_weight: config.tail_weight,
+        });
+        Auto {
+            config,
+            chooser: Arc::new(Mutex::new(chooser)),
+        }
+    }
+
+    /// How it chooses.
+    pub fn config(&self) -> &AutoConfig {
+        &self.config
+    }
+
+    /// The arms, by the names under which they are kept.
+    pub fn arm_names(&self) -> Vec<String> {
+        self.config.arms.iter().map(Settings::to_string).collect()
+    }
+
+    /// What is believed, of every prefix; and first, of those that nothing is known of.
+    pub fn beliefs(&self, now: Nanos) -> Vec<PrefixBelief> {
+        let chooser = self.chooser.lock().unwrap_or_else(PoisonError::into_inner);
+        let beliefs = chooser.beliefs(now);
+        let named = beliefs.into_iter().map(|belief| PrefixBelief {
+            prefix: belief.prefix.map(|base| self.prefix_of(base)),
+            belief,
+        });
+        named.collect()
+    }
+
+    /// Does something with the chooser.
+    pub fn with_chooser<T>(&self, then: impl FnOnce(&mut Chooser) -> T) -> T {
+        let mut chooser = self.chooser.lock().unwrap_or_else(PoisonError::into_inner);
+        then(&mut chooser)
+    }
+
+    /// Goes on with what another has learned, where both choose among the same arms; else with what
+    /// there is about those that remain.
+    pub(crate) fn inherit(&mut self, old: &Auto, now: Nanos) {
+        if old.config == self.config {
+            self.chooser = Arc::clone(&old.chooser);
+            return;
+        }
+        if old.config.bits == self.config.bits {
+            let map: Vec<Option<usize>> = old
+                .config
+                .arms
+                .iter()
+                .map(|arm| self.config.arms.iter().position(|new| new == arm))
+                .collect();
+            old.with_chooser(|old| self.with_chooser(|new| new.inherit(old, &map, now)));
+        }
+    }
+
+    /// The algorithm for a flow to `dst`.
+    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: &mut Verdict) {
+        let arm = match self.chooser.try_lock() {
+            Ok(chooser) => chooser.choose(self.key(dst), dice).0,
+            Err(_) => 0,
+        };
+        verdict.algorithm = self.config.arms[arm];
+        verdict.arm = Some(Arm {
+            by: Comparison::Auto,
+            number: arm as u8,
+        });
+    }
+
+    pub(crate) fn learn(&self, dst: Addr, arm: u8, transfer: &Transfer, now: Nanos) {
+        if let Ok(mut chooser) = self.chooser.try_lock() {
+            chooser.learn(self.key(dst), usize::from(arm), &of(transfer), now);
+        }
+    }
+
+    fn mask(&self, addr: u128) -> u128 {
+        let v4 = Addr(addr).ip().is_ipv4();
+        let bits = match v4 {
+            true => MAPPED_BITS + u64::from(self.config.bits[0]),
+            false => u64::from(self.config.bits[1]),
+        };
+        u128::MAX.checked_shl(128 - bits as u32).unwrap_or(0)
+    }
+
+    fn key(&self, addr: Addr) -> u128 {
+        addr.0 & self.mask(addr.0)
+    }
+
+    fn prefix_of(&self, base: u128) -> Prefix {
+        Prefix::of(base, self.mask(base))
+    }
+}
+
+fn of(transfer: &Transfer) -> windlass_auto::Transfer {
+    windlass_auto::Transfer {
+        bytes: transfer.bytes,
+        duration: transfer.duration,
+    }
+}
+
+/// A trial, and whom it concerns; shared like [`Auto`].
+#[derive(Clone, Debug)]
+pub struct SharedTrial {
+    /// The rule whose flows take part; `None`: all that are governed.
+    pub rule: Option<String>,
+    /// What is compared.
+    pub arms: Vec<Settings>,
+    /// Share of the flows that take part.
+    pub share: f64,
+    trial: Arc<Mutex<Trial>>,
+}
+
+impl SharedTrial {
+    /// One that begins now.
+    pub fn new(rule: Option<String>, arms: Vec<Settings>, share: f64) -> SharedTrial {
+        SharedTrial {
+            rule,
+            trial: Arc::new(Mutex::new(Trial::new(arms.len(), share))),
+            arms,
+            share,
+        }
+    }
+
+    /// What came of it so far.
+    pub fn report(&self) -> TrialReport {
+        // A copy, so that nobody waits while it is being reckoned.
+        let trial = self
+            .trial
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        trial.report()
+    }
+
+    /// Replaces the algorithm of a flow that takes part.
+    pub(crate) fn draw(&self, dice: u64, verdict: &mut Verdict) {
+        let Some(arm) = self
+            .trial
+            .try_lock()
+            .ok()
+            .and_then(|trial| trial.draw(dice))
+        else {
+            return;
+        };
+        verdict.algorithm = self.arms[arm];
+        verdict.switching = None;
+        verdict.arm = Some(Arm {
+            by: Comparison::Trial,
+            number: arm as u8,
+        });
+    }
+
+    pub(crate) fn begin(&self, arm: u8) {
+        if let Ok(mut trial) = self.trial.try_lock() {
+            trial.begin(usize::from(arm));
+        }
+    }
+
+    pub(crate) fn learn(&self, arm: u8, transfer: &Transfer, dice: u64) {
+        if let Ok(mut trial) = self.trial.try_lock() {
+            trial.learn(usize::from(arm), &of(transfer), dice);
+        }
+    }
+}
+
+/// Dice for a flow: nobody foresees them who does not know the seed, and the same flow at the same
+/// time gets the same.
+pub(crate) fn dice(seed: u64, salt: u64, flow: &FlowKey, now: Nanos) -> u64 {
+    FixedState::with_seed(seed).hash_one((salt, flow, now))
+}

@@ -1,0 +1,147 @@
+//! `algorithm = "auto"` and trials over simulated paths: what is learned is what is so.
+
+use windlass_auto::Finding;
+use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
+use windlass_engine::Limits;
+use windlass_experiment::Observed;
+use windlass_experiment::setup::{
+    Bottleneck, Direction, FlowGroup, Loss, Pair, PathBox, Setup, client_address,
+};
+use windlass_policy::{Config, Policy, SharedTrial};
+use windlass_sim::{EngineBox, experiment};
+
+/// One server and two clients: to the first, 20 ms and nothing is lost; to the second, 80 ms and
+/// 1 % is. Each downloads `count` times 2.5 MB, one after the other.
+fn setup(count: u32, seed: u64) -> Setup {
+    let link = |rtt_ms: u64, ratio: f64| {
+        let up = Direction {
+            rate_bits_per_s: 50_000_000,
+            delay_ns: rtt_ms * MILLISECOND / 2,
+            queue_bytes: rtt_ms * 50_000_000 / 8 / 1000,
+            ..Direction::default()
+        };
+        let loss = Loss::Independent { ratio };
+        let down = Direction { loss, ..up };
+        Bottleneck {
+            down,
+            up,
+            ..Bottleneck::default()
+        }
+    };
+    let downloads = |pair: usize| FlowGroup {
+        name: format!("to {pair}"),
+        pair,
+        pairs: 1,
+        count,
+        bytes: 2_500_000,
+        interval_ns: 3 * SECOND,
+        ..FlowGroup::default()
+    };
+    let mut setup = Setup {
+        seed,
+        limit_ns: 3 * SECOND * u64::from(count) + 60 * SECOND,
+        path_box: PathBox::Windlass {
+            policy: String::new(),
+        },
+        ..Setup::line(link(20, 0.0), vec![downloads(0), downloads(1)])
+    };
+    setup.bottlenecks.push(link(80, 0.01));
+    setup.clients.push(setup.clients[0].clone());
+    setup.pairs.push(Pair {
+        client: 1,
+        route: vec![1],
+        ..setup.pairs[0].clone()
+    });
+    setup
+}
+
+fn run(setup: &Setup, policy: Policy) -> Observed {
+    let mut engine = EngineBox::new(Box::new(policy), Limits::default(), setup.seed);
+    let observed = experiment::run(setup, &mut engine, None);
+    assert_eq!(observed.error, None);
+    assert!(observed.flows.iter().all(|flow| flow.intact));
+    observed
+}
+
+fn policy(explore: f64) -> Policy {
+    let text = format!(
+        "version = 1\n[auto]\narms = [\"reno\", \"bbr\"]\nexplore = {explore}\nprefix_v4 = 32\n\
+         [[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n"
+    );
+    Config::parse(&text, "w.toml").unwrap().policy()
+}
+
+/// Mean seconds of a download, by client.
+fn seconds(observed: &Observed) -> [f64; 2] {
+    [0, 1].map(|group| {
+        let of = observed.flows.iter().filter(|flow| flow.group == group);
+        let times: Vec<f64> = of.map(|flow| flow.seconds).collect();
+        times.iter().sum::<f64>() / times.len() as f64
+    })
+}
+
+#[test]
+fn flows_get_what_is_best_on_the_way_to_them() {
+    let learning = policy(0.5);
+    run(&setup(40, 1), learning.clone());
+    let beliefs = learning.auto().beliefs(200 * SECOND);
+    let lossy = format!("{}/32", client_address(1));
+    let of_lossy = beliefs
+        .iter()
+        .find(|b| b.prefix.is_some_and(|p| p.to_string() == lossy))
+        .expect("it has been seen");
+    let (best, sure) = of_lossy.belief.best();
+    assert!(best == 1 && sure > 0.99, "{of_lossy:?}");
+    let transfers: f64 = of_lossy.belief.arms.iter().map(|a| a.transfers).sum();
+    assert!((38.5..40.1).contains(&transfers), "{transfers}");
+
+    // The same paths again, by experience: as fast as the better of the two on each.
+    let mut taught = policy(0.0);
+    taught.inherit(&learning, 200 * SECOND);
+    let taught = seconds(&run(&setup(10, 2), taught));
+    let alone = ["reno", "bbr"].map(|name| {
+        let text = format!("version = 1\n[default]\nalgorithm = \"{name}\"\n");
+        seconds(&run(
+            &setup(10, 2),
+            Config::parse(&text, "w").unwrap().policy(),
+        ))
+    });
+    eprintln!(
+        "taught {taught:.3?}, reno {:.3?}, bbr {:.3?}",
+        alone[0], alone[1]
+    );
+    for path in [0, 1] {
+        let best = alone[0][path].min(alone[1][path]);
+        assert!(taught[path] <= 1.02 * best, "{path}: {taught:?}, {alone:?}");
+    }
+    assert!(
+        taught[1] < 0.8 * alone[0][1],
+        "it matters: {taught:?}, {alone:?}"
+    );
+}
+
+#[test]
+fn a_trial_compares_flows_of_one_path_and_time() {
+    let text = "version = 1\n[[rule]]\nname = \"all\"\nalgorithm = \"cubic\"\n";
+    let mut policy = Config::parse(text, "w.toml").unwrap().policy();
+    let arms = vec![AlgorithmId::Reno.into(), AlgorithmId::Bbr.into()];
+    let trial = SharedTrial::new(Some("all".to_owned()), arms.clone(), 0.75);
+    policy.set_trial(Some(trial.clone()));
+    run(&setup(80, 3), policy.clone());
+    let report = trial.report();
+    let flows: u64 = report.flows.iter().sum();
+    assert!(
+        (95..=145).contains(&flows),
+        "three of four of 160: {report:?}"
+    );
+    let [(1, Finding::Ratio { high, .. })] = &report.findings[..] else {
+        panic!("{report:?}");
+    };
+    assert!(*high < 1.0, "BBR is faster: {report:?}");
+
+    // Of another rule's flows none takes part.
+    let other = SharedTrial::new(Some("other".to_owned()), arms, 1.0);
+    policy.set_trial(Some(other.clone()));
+    run(&setup(3, 4), policy);
+    assert_eq!(other.report().flows, [0, 0]);
+}
