@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
-        compete conformance conformance-paths
+        compete conformance conformance-paths reproduce-acdc
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -14,12 +14,14 @@ help:
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
+	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
-         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static
+         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
+         openvswitch-switch
 
 setup:
 	@missing=$$(for p in $(DEBIAN); do \
@@ -83,6 +85,11 @@ endef
 # Figures 4, 5, 6 and 7a in a guest in virtual time, 7b on this machine's kernel.
 reproduce-tcon: build
 	$(call run_experiments,tcon-fig4 tcon-fig5 tcon-fig6 tcon-fig7a tcon-fig7b)
+	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
+
+# Table 1 in a guest in virtual time, processor time on this machine's kernel, the rest in the simulator.
+reproduce-acdc: build
+	$(call run_experiments,acdc-table1 acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-traces acdc-cpu)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 reproduce-grid: build

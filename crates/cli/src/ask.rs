@@ -1,4 +1,4 @@
-//! `windlass bypass`, `counters`, `status`: what a running daemon is asked.
+//! `windlass bypass`, `counters`, `tenants`, `status`: what a running daemon is asked.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use windlass_daemon::TenantReport;
 use windlass_daemon::control::{Answer, Request, ask};
 use windlass_policy::DEFAULT_CONTROL_SOCKET;
 
@@ -115,6 +116,40 @@ pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
     };
     let groups = [("engine", engine), ("driver", driver), ("xdp", xdp)].map(group);
     print(&groups.concat())
+}
+
+/// Show what each tenant has sent, and what was dropped because it was not allowed.
+#[derive(clap::Args)]
+pub(crate) struct TenantsArgs {
+    /// As JSON.
+    #[arg(short, long)]
+    json: bool,
+    #[command(flatten)]
+    control: Control,
+}
+
+pub(crate) fn tenants(args: &TenantsArgs) -> Result<ExitCode> {
+    let answer = args.control.ask(Request::Tenants)?;
+    let Answer::Tenants { tenants } = &answer else {
+        bail!(unexpected(&answer));
+    };
+    if args.json {
+        return print_json(tenants);
+    }
+    if tenants.is_empty() {
+        return print("the configuration names no tenants: see [[tenant]]\n");
+    }
+    let line = |tenant: &TenantReport| {
+        let cap = tenant.cap_bps.map_or("none".to_owned(), values::rate);
+        format!(
+            "{:24} cap:{cap} sent:{} policed:{} packets, {}\n",
+            tenant.name,
+            values::bytes(tenant.bytes_sent),
+            tenant.policed_packets,
+            values::bytes(tenant.policed_bytes),
+        )
+    };
+    print(&tenants.iter().map(line).collect::<String>())
 }
 
 /// Show the state of the running windlass.

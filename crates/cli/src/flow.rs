@@ -73,12 +73,20 @@ fn line(flow: &FlowReport) -> String {
         ("timeouts", flow.timeouts),
         ("handed_back", flow.handed_back),
         ("sender_retrans", flow.sender_retransmissions),
+        ("marked_bytes", flow.marked_bytes),
+        ("policed", flow.policed_packets),
     ] {
         if count > 0 || matches!(name, "lost" | "repaired" | "handed_back") {
             add(name, count.to_string());
         }
     }
+    if let Some(tenant) = &flow.tenant {
+        add("tenant", tenant.clone());
+    }
     add("limited_by", flow.limited_by.clone());
+    if flow.peer {
+        text.push_str(" peer");
+    }
     if flow.in_senders_hands {
         text.push_str(" in_senders_hands");
     }

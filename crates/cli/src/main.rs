@@ -5,6 +5,7 @@
 
 mod algorithm;
 mod ask;
+mod attach;
 mod capabilities;
 mod completions;
 mod demo;
@@ -12,6 +13,7 @@ mod doctor;
 mod flow;
 mod kernel;
 mod lab;
+mod place;
 mod recv;
 mod run;
 mod send;
@@ -38,6 +40,8 @@ pub(crate) struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Run(run::Args),
+    Attach(attach::AttachArgs),
+    Detach(attach::DetachArgs),
     Doctor(doctor::Args),
     #[command(subcommand)]
     Flow(flow::Command),
@@ -46,6 +50,7 @@ enum Command {
     Reload(ask::ReloadArgs),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
+    Tenants(ask::TenantsArgs),
     Status(ask::StatusArgs),
     Demo(demo::Args),
     Send(send::Args),
@@ -58,12 +63,15 @@ enum Command {
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(args),
+        Command::Attach(args) => attach::attach(args),
+        Command::Detach(args) => attach::detach(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Flow(command) => flow::run(command),
         Command::Algorithm(command) => algorithm::run(command),
         Command::Reload(args) => ask::reload(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
+        Command::Tenants(args) => ask::tenants(&args),
         Command::Status(args) => ask::status(&args),
         Command::Demo(args) => demo::run(args),
         Command::Send(args) => send::run(args),

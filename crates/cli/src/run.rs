@@ -6,12 +6,14 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use windlass_daemon::{Opened, Settings, TraceSettings};
+use windlass_daemon::{Opened, RunError, Settings, TraceSettings};
 use windlass_engine::{AlgorithmId, Mode, Redundancy};
 use windlass_io::Mode as Io;
+use windlass_ovs::Side;
 use windlass_policy::{Config, IoMode, Overrides};
 
 use crate::capabilities::Effective;
+use crate::place::Place;
 use crate::{print, values};
 
 /// Govern the flows between two interfaces, until SIGTERM or Ctrl-C.
@@ -20,6 +22,10 @@ use crate::{print, values};
 /// When it stops or dies, the bridge between the interfaces carries every flow on.
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// Stand in this Open vSwitch bridge, to which `windlass attach` has been, and keep its rules in
+    /// place.
+    #[arg(long, value_name = "BRIDGE", conflicts_with_all = ["inside", "outside"])]
+    ovs: Option<String>,
     /// Interface towards the governed senders.
     #[arg(long, value_name = "IF")]
     inside: Option<String>,
@@ -61,6 +67,21 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     replace(&mut device.inside, args.inside.map(Some));
     replace(&mut device.outside, args.outside.map(Some));
     replace(&mut device.mode, args.io);
+    let control = args.control;
+    let control = control.unwrap_or_else(|| PathBuf::from(&device.control_socket));
+    let missing = Effective::get().missing();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        bail!("not permitted: this needs {missing} (run it as root: sudo windlass run …)");
+    }
+    let place = args
+        .ovs
+        .map(|bridge| Place::take(&bridge, device.mode, control.clone()));
+    let place = place.transpose()?;
+    if let Some(place) = &place {
+        device.inside = Some(place.interface(Side::Inside));
+        device.outside = Some(place.interface(Side::Outside));
+    }
     config.override_with(&Overrides {
         mode: args.mode,
         algorithm: args.algorithm,
@@ -70,18 +91,20 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let interval = args.trace_interval;
     let trace = args.trace.map(|path| TraceSettings { path, interval });
     let mut settings = Settings::new(&config, trace)?;
-    replace(&mut settings.control_socket, args.control);
-    let missing = Effective::get().missing();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        bail!("not permitted: this needs {missing} (run it as root: sudo windlass run …)");
-    }
+    settings.control_socket = control;
     let (inside, outside) = (
         settings.driver.inside.clone(),
         settings.driver.outside.clone(),
     );
-    windlass_daemon::run(settings, |opened| announce(opened, &inside, &outside))?;
-    print("windlass: stopped\n")
+    let ended = windlass_daemon::run(settings, |opened| announce(opened, &inside, &outside));
+    let detached = place.is_some_and(Place::leave);
+    match ended {
+        Err(RunError::InterfaceGone { .. }) if detached => print("windlass: detached\n"),
+        ended => {
+            ended?;
+            print("windlass: stopped\n")
+        }
+    }
 }
 
 fn read_config(args: &Args) -> Result<Config> {

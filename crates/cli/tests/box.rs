@@ -2,115 +2,16 @@
 
 mod netns;
 
-use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use netns::{Lab, Transfer};
+use netns::{Daemon, Lab, MEGABYTE, PROGRAM, Transfer};
 
-const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass");
-const MEGABYTE: u64 = 1_000_000;
-
-/// `windlass run` in the middle namespace, and what asks it.
-struct Daemon {
-    child: Child,
-    control: PathBuf,
-}
-
-impl Daemon {
-    fn start(lab: &Lab, more: &[&str]) -> Daemon {
-        let control = lab.folder.path().join("w.sock");
-        let mut command = lab.command("m", PROGRAM);
-        command
-            .args([
-                "run",
-                "--inside",
-                "m0",
-                "--outside",
-                "m1",
-                "--algorithm",
-                "bbr",
-                "--control",
-            ])
-            .arg(&control)
-            .args(more)
-            .stdout(Stdio::piped());
-        let mut child = command.spawn().unwrap();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        let (ready, is_ready) = mpsc::channel();
-        thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                eprintln!("{line}");
-                if line.starts_with("windlass: ready: ") {
-                    let _ = ready.send(());
-                }
-            }
-        });
-        let daemon = Daemon { child, control };
-        is_ready
-            .recv_timeout(Duration::from_secs(15))
-            .expect("windlass is not ready");
-        daemon
-    }
-
-    fn ask(&self, arguments: &[&str]) -> String {
-        let output = Command::new(PROGRAM)
-            .args(arguments)
-            .arg("--control")
-            .arg(&self.control)
-            .output()
-            .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments:?}: {said}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    fn json(&self, arguments: &[&str]) -> Value {
-        serde_json::from_str(&self.ask(arguments)).unwrap()
-    }
-
-    /// The flow from this server's port.
-    fn flow(&self, port: u16) -> Value {
-        let flows = self.json(&["flow", "show", "-j"]);
-        let from = format!("10.77.0.1:{port}>");
-        let mut flows = flows.as_array().unwrap().iter();
-        let found = flows.find(|f| f["flow"].as_str().unwrap().starts_with(&from));
-        found.unwrap_or_else(|| panic!("no flow {from}")).clone()
-    }
-
-    fn counter(&self, group: &str, name: &str) -> u64 {
-        self.json(&["counters", "-j"])[group][name]
-            .as_u64()
-            .unwrap()
-    }
-
-    /// Sends the signal and waits for the end.
-    fn end(mut self, signal: Signal) -> Option<i32> {
-        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(5);
-        while Instant::now() < deadline {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code();
-            }
-            thread::sleep(Duration::from_millis(10));
-        }
-        panic!("windlass does not end");
-    }
-}
-
-impl Drop for Daemon {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+/// Where the box is.
+const PLACE: [&str; 4] = ["--inside", "m0", "--outside", "m1"];
 
 fn lab() -> Option<Lab> {
     if !nix::unistd::geteuid().is_root() {
@@ -124,7 +25,10 @@ fn lab() -> Option<Lab> {
 fn a_transfer_goes_on_through_bypass_and_sigterm() {
     let Some(lab) = lab() else { return };
     let trace = lab.folder.path().join("trace.jsonl");
-    let daemon = Daemon::start(&lab, &["--trace", trace.to_str().unwrap()]);
+    let daemon = Daemon::start(
+        &lab,
+        &[&PLACE[..], &["--trace", trace.to_str().unwrap()]].concat(),
+    );
     let transfer = Transfer::start(&lab, 8001);
     transfer.wait_for(5 * MEGABYTE);
 
@@ -186,7 +90,7 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
 #[test]
 fn a_transfer_goes_on_after_kill_9_and_a_new_windlass_takes_its_place() {
     let Some(lab) = lab() else { return };
-    let daemon = Daemon::start(&lab, &[]);
+    let daemon = Daemon::start(&lab, &PLACE);
     let transfer = Transfer::start(&lab, 8001);
     transfer.wait_for(5 * MEGABYTE);
     assert_eq!(daemon.flow(8001)["passed"], Value::Null);
@@ -195,7 +99,7 @@ fn a_transfer_goes_on_after_kill_9_and_a_new_windlass_takes_its_place() {
     transfer.wait_for(5 * MEGABYTE);
     assert!(control.exists(), "the socket of a killed process is left");
 
-    let daemon = Daemon::start(&lab, &[]);
+    let daemon = Daemon::start(&lab, &PLACE);
     let second = Transfer::start(&lab, 8002);
     second.wait_for(5 * MEGABYTE);
     transfer.wait_for(5 * MEGABYTE);
@@ -217,7 +121,7 @@ fn a_transfer_goes_on_after_kill_9_and_a_new_windlass_takes_its_place() {
 #[test]
 fn an_interface_that_vanishes_ends_it_with_an_error() {
     let Some(lab) = lab() else { return };
-    let mut daemon = Daemon::start(&lab, &["--mode", "observe"]);
+    let mut daemon = Daemon::start(&lab, &[&PLACE[..], &["--mode", "observe"]].concat());
     lab.ip(&["-n", &lab.name("m"), "link", "del", "m1"]);
     let deadline = Instant::now() + Duration::from_secs(5);
     let status = loop {
@@ -236,7 +140,7 @@ fn an_interface_that_vanishes_ends_it_with_an_error() {
 #[test]
 fn two_workers_and_a_packet_socket_carry_a_transfer_too() {
     let Some(lab) = lab() else { return };
-    let daemon = Daemon::start(&lab, &["--io", "packet"]);
+    let daemon = Daemon::start(&lab, &[&PLACE[..], &["--io", "packet"]].concat());
     let status = daemon.json(&["status", "-j"]);
     assert_eq!(
         (&status["io"], &status["fail_open"]),
@@ -256,7 +160,7 @@ fn two_workers_and_a_packet_socket_carry_a_transfer_too() {
             return;
         }
     }
-    let daemon = Daemon::start(&lab, &[]);
+    let daemon = Daemon::start(&lab, &PLACE);
     assert_eq!(daemon.json(&["status", "-j"])["workers"], 2);
     let transfer = Transfer::start(&lab, 8002);
     transfer.wait_for(5 * MEGABYTE);

@@ -16,6 +16,8 @@ fn help_names_every_command_and_version_is_the_crates() {
     assert!(help.status.success());
     for command in [
         "run",
+        "attach",
+        "detach",
         "doctor",
         "flow",
         "algorithm",

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Counters, FlowInfo};
+use windlass_engine::{Counters, FlowInfo, TenantInfo};
 use windlass_io::DriverStats;
 use windlass_policy::Policy;
 
@@ -17,6 +17,7 @@ pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
 pub(crate) enum Command {
     Flows(Sender<Flows>),
     Status(Sender<Status>),
+    Tenants(Sender<Vec<TenantInfo>>),
     /// Turns enforcement off, sending what waits, or on again for new connections.
     Bypass(bool, Sender<()>),
     /// Puts another policy in charge.
@@ -75,12 +76,25 @@ impl Workers {
         self.ask(Command::Status)
     }
 
+    /// What each tenant has sent, summed over the workers.
+    pub(crate) fn tenants(&self) -> Result<Vec<TenantInfo>, Unanswered> {
+        let mut all: Vec<TenantInfo> = Vec::new();
+        for tenant in self.ask(Command::Tenants)?.into_iter().flatten() {
+            match all.iter_mut().find(|known| known.name == tenant.name) {
+                Some(known) => known.add(&tenant),
+                None => all.push(tenant),
+            }
+        }
+        Ok(all)
+    }
+
     pub(crate) fn bypass(&self, on: bool) -> Result<(), Unanswered> {
         self.ask(|answer| Command::Bypass(on, answer)).map(drop)
     }
 
     pub(crate) fn set_policy(&self, policy: &Policy) -> Result<(), Unanswered> {
-        self.ask(|answer| Command::Policy(Box::new(policy.clone()), answer))
+        let part = policy.for_one_of(self.count());
+        self.ask(|answer| Command::Policy(Box::new(part.clone()), answer))
             .map(drop)
     }
 

@@ -18,7 +18,7 @@ mod worker;
 
 pub use error::RunError;
 pub use open::Opened;
-pub use report::FlowReport;
+pub use report::{FlowReport, TenantReport};
 pub use run::run;
 pub use settings::Settings;
 pub use trace::{TraceLine, TraceSettings};

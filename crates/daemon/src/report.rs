@@ -1,7 +1,7 @@
 //! A flow as operators see it: the fields of `ss -ti` and the box's own, units in the names.
 
 use serde::{Deserialize, Serialize};
-use windlass_engine::{FlowInfo, Nanos, Side};
+use windlass_engine::{FlowInfo, Nanos, Side, TenantInfo};
 use windlass_policy::Policy;
 
 const NANOS_PER_MICRO: Nanos = 1000;
@@ -73,9 +73,19 @@ pub struct FlowReport {
     pub handed_back: u64,
     /// Retransmissions of the sender.
     pub sender_retransmissions: u64,
+    /// Another box reports what the network marks.
+    pub peer: bool,
+    /// Payload that it has reported as marked.
+    pub marked_bytes: u64,
+    /// Packets beyond the shown edge that were dropped.
+    pub policed_packets: u64,
+    /// Their payload.
+    pub policed_bytes: u64,
+    /// Whose flow it is.
+    pub tenant: Option<String>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
-    /// What limits it: `sender`, `cwnd`, `pacing` or `receiver`.
+    /// What limits it: `sender`, `cwnd`, `pacing`, `tenant` or `receiver`.
     pub limited_by: String,
     /// Why it passes untouched, if it does.
     pub passed: Option<String>,
@@ -117,9 +127,44 @@ impl FlowReport {
             timeouts: info.timeouts,
             handed_back: info.handed_back,
             sender_retransmissions: info.sender_retransmissions,
+            peer: info.peer,
+            marked_bytes: info.marked_bytes,
+            policed_packets: info.policed,
+            policed_bytes: info.policed_bytes,
+            tenant: info
+                .tenant
+                .and_then(|id| policy.tenant_name(id))
+                .map(str::to_owned),
             in_senders_hands: info.in_senders_hands,
             limited_by: info.limited_by.name().to_owned(),
             passed: info.pass.map(|reason| reason.name().to_owned()),
+        }
+    }
+}
+
+/// What a tenant has sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TenantReport {
+    /// Its name.
+    pub name: String,
+    /// What its flows may send in all.
+    pub cap_bps: Option<u64>,
+    /// Payload sent, retransmissions included.
+    pub bytes_sent: u64,
+    /// Packets beyond a shown edge that were dropped.
+    pub policed_packets: u64,
+    /// Their payload.
+    pub policed_bytes: u64,
+}
+
+impl TenantReport {
+    pub(crate) fn new(info: &TenantInfo) -> TenantReport {
+        TenantReport {
+            name: info.name.clone(),
+            cap_bps: info.cap.map(bits),
+            bytes_sent: info.bytes_sent,
+            policed_packets: info.policed_packets,
+            policed_bytes: info.policed_bytes,
         }
     }
 }

@@ -57,7 +57,8 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     let mut handles = Vec::new();
     for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
         let limits = settings.worker_limits(workers.count(), session.info().max_packet);
-        let engine = Engine::new(Box::new(policy.clone()), limits, monotonic_ns(), seed());
+        let part = policy.for_one_of(workers.count());
+        let engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
         let probe = recorder.as_ref().map(Recorder::probe);
         let worker = Worker::new(driver, engine, commands, probe);
         handles.push(start(worker, cpu, events.clone())?);

@@ -100,6 +100,9 @@ impl<D: Driver> Worker<D> {
             match self.commands.try_recv() {
                 Ok(Command::Flows(answer)) => _ = answer.send(self.flows()),
                 Ok(Command::Status(answer)) => _ = answer.send(self.status()),
+                Ok(Command::Tenants(answer)) => {
+                    _ = answer.send(self.engine.tenants().cloned().collect());
+                }
                 Ok(Command::Bypass(on, answer)) => {
                     self.set_bypass(on)?;
                     _ = answer.send(());

@@ -23,6 +23,8 @@ pub struct Contents<'a> {
     pub programs: Vec<(&'a str, PathBuf)>,
     /// Programs of this host, by their name and the Debian package that brings them.
     pub tools: &'a [(&'a str, &'a str)],
+    /// Other files of this host, where they are here.
+    pub files: &'a [&'a str],
     /// Kernel modules that are loaded, with those that they need.
     pub modules: &'a [&'a str],
 }
@@ -88,6 +90,9 @@ impl Image {
         let files: Vec<PathBuf> = files.chain([busybox]).collect();
         for library in program::libraries(&files)? {
             archive.add(&library, &read(&library)?)?;
+        }
+        for file in contents.files {
+            archive.add(file, &read(&PathBuf::from(file))?)?;
         }
         add_modules(&mut archive, &kernel, contents.modules)?;
         Ok(Image {

@@ -11,6 +11,7 @@ fn run(command: &str, input: &[u8]) -> Option<(Vec<String>, Result<i32, String>,
     let contents = Contents {
         programs: Vec::new(),
         tools: &[("ip", "iproute2")],
+        files: &["/etc/protocols"],
         modules: &["veth", "bridge", "tcp_bbr"],
     };
     if let Err(reason) = windlass_guest::check_host() {
@@ -38,6 +39,7 @@ fn a_command_runs_and_much_output_comes_whole() {
         /usr/bin/ip link add a0 type veth peer name a1 && /usr/bin/ip -o link show a1 | grep -c a1@a0\n\
         cat /proc/sys/net/ipv4/tcp_available_congestion_control\n\
         grep -m1 resolution /proc/timer_list\n\
+        grep -c ^tcp /etc/protocols\n\
         seq 200000\n\
         exit 7";
     let started = Instant::now();
@@ -49,8 +51,9 @@ fn a_command_runs_and_much_output_comes_whole() {
     assert_eq!(&lines[..2], ["hello", "1"]);
     assert!(lines[2].contains("cubic") && lines[2].contains("bbr"));
     assert_eq!(lines[3].trim(), ".resolution: 1 nsecs");
+    assert_ne!(lines[4], "0");
     let numbers = (1..=200_000).map(|n| n.to_string());
-    assert!(lines[4..].iter().cloned().eq(numbers));
+    assert!(lines[5..].iter().cloned().eq(numbers));
 }
 
 /// Ten minutes of sleep are no time at all, and the same job sees the same clock to the nanosecond.

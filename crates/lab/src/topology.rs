@@ -8,6 +8,9 @@
 //! eth0 ───────────── p0
 //! eth0 ───────────── p1 [bridge wlsw] up0 ───── in0 …
 //! ```
+//!
+//! With a box at both ends the clients are wired as the servers are: through a switch if there are
+//! several, to the inside of a box of their own, whose outside is the emulator's one far end.
 
 use anyhow::{Context, Result};
 use windlass_experiment::setup::{client_address, server_address};
@@ -50,6 +53,8 @@ pub struct Shape {
     pub clients: usize,
     /// A bridge joins the interfaces of the box. Without, whatever runs on it has to.
     pub bridged: bool,
+    /// Another box beside the clients.
+    pub far_box: bool,
 }
 
 impl Shape {
@@ -58,7 +63,15 @@ impl Shape {
         servers: 1,
         clients: 1,
         bridged: true,
+        far_box: false,
     };
+}
+
+impl Shape {
+    /// Ends of the emulator towards the clients.
+    fn far_ends(self) -> usize {
+        if self.far_box { 1 } else { self.clients }
+    }
 }
 
 /// Namespaces, wired. Dropping it removes them.
@@ -70,6 +83,10 @@ pub struct Topology {
     switch: Option<Namespace>,
     /// The box.
     pub middle: Namespace,
+    /// The box beside the clients.
+    pub far: Option<Namespace>,
+    /// What joins several clients to it.
+    far_switch: Option<Namespace>,
     /// Where the emulator runs: bare ends towards the box and every client.
     pub net: Namespace,
     /// Where each client runs.
@@ -88,21 +105,27 @@ impl Topology {
         let clients = (0..shape.clients).map(|i| name(&format!("client{i}")));
         let switch = (shape.servers > 1).then(|| name("switch"));
         let middle = [name("box"), name("net")];
-        let names = servers.chain(clients).chain(middle).chain(switch);
-        let mut all = Namespace::create_all(names, &wires(lab, shape))?.into_iter();
+        let far = shape.far_box.then(|| name("far"));
+        let far_switch = (shape.far_box && shape.clients > 1).then(|| name("farswitch"));
+        let names = servers.chain(clients).chain(middle);
+        let names = names.chain(switch.clone()).chain(far).chain(far_switch);
+        let all = Namespace::create_all(names, &wires(lab, shape))?.into_iter();
+        let mut all = all.peekable();
         let topology = Topology {
             servers: all.by_ref().take(shape.servers).collect(),
             clients: all.by_ref().take(shape.clients).collect(),
             middle: all.next().context("no box")?,
             net: all.next().context("no network")?,
-            switch: all.next(),
+            switch: all.by_ref().next_if(|_| switch.is_some()),
+            far: all.by_ref().next_if(|_| shape.far_box),
+            far_switch: all.next(),
         };
         topology.configure(shape)?;
         Ok(topology)
     }
 
     fn configure(&self, shape: Shape) -> Result<()> {
-        let far: Vec<String> = (0..shape.clients).map(emulator_far).collect();
+        let far: Vec<String> = (0..shape.far_ends()).map(emulator_far).collect();
         let near = [EMULATOR_NEAR].into_iter();
         bring_up(&self.net, near.chain(far.iter().map(String::as_str)))?;
         if shape.bridged {
@@ -112,6 +135,14 @@ impl Topology {
         }
         if let Some(switch) = &self.switch {
             let ports: Vec<String> = (0..shape.servers).map(switch_port).collect();
+            let ports = ports.iter().map(String::as_str);
+            bring_up(switch, ports.chain([UPLINK, SWITCH]))?;
+        }
+        if let Some(far) = &self.far {
+            bring_up(far, [INSIDE, OUTSIDE, BRIDGE])?;
+        }
+        if let Some(switch) = &self.far_switch {
+            let ports: Vec<String> = (0..shape.clients).map(switch_port).collect();
             let ports = ports.iter().map(String::as_str);
             bring_up(switch, ports.chain([UPLINK, SWITCH]))?;
         }
@@ -239,7 +270,22 @@ fn wires(lab: &str, shape: Shape) -> String {
             HOST_INTERFACE,
             &*host(Host::Client(index)),
         );
-        lines += &veth(end, ("net", &emulator_far(index)));
+        let port = switch_port(index);
+        let far = emulator_far(index);
+        let peer = match (shape.far_box, shape.clients) {
+            (false, _) => ("net", far.as_str()),
+            (true, 1) => ("far", INSIDE),
+            (true, _) => ("farswitch", port.as_str()),
+        };
+        lines += &veth(end, peer);
+    }
+    if shape.far_box {
+        lines += &veth(("far", OUTSIDE, ""), ("net", &emulator_far(0)));
+        lines += &bridge("far", BRIDGE);
+        if shape.clients > 1 {
+            lines += &veth(("farswitch", UPLINK, ""), ("far", INSIDE));
+            lines += &bridge("farswitch", SWITCH);
+        }
     }
     lines
 }
@@ -280,11 +326,25 @@ mod tests {
     }
 
     #[test]
+    fn clients_beside_a_box_are_wired_as_servers_are() {
+        let shape = Shape {
+            clients: 3,
+            far_box: true,
+            ..Shape::LINE
+        };
+        let lines = wires("x", shape);
+        // Server, box, its bridge; clients, the far box, its bridge, the uplink, its bridge.
+        assert_eq!(lines.lines().count(), 3 + 3 + 4, "{lines}");
+        assert!(!lines.contains("name c1"), "one far end: {lines}");
+    }
+
+    #[test]
     fn several_servers_share_a_switch() {
         let shape = Shape {
             servers: 3,
             clients: 2,
             bridged: false,
+            far_box: false,
         };
         let lines = wires("x", shape);
         // Servers, the uplink, its bridge, the box, clients.

@@ -18,7 +18,7 @@ use crate::netns::Namespace;
 use crate::topology::{INSIDE, OUTSIDE};
 
 /// How a line begins that says that flows are governed from now on.
-const READY: &str = "windlass: ready";
+pub(crate) const READY: &str = "windlass: ready";
 const START_TIMEOUT: Duration = Duration::from_secs(20);
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(2);

@@ -12,6 +12,7 @@ use windlass_lab::backend::vm::Vm;
 
 use program::program;
 
+const OPEN_VSWITCH: &str = include_str!("../../../experiments/openvswitch.toml");
 const EXPERIMENT: &str = include_str!("../../../experiments/smoke.toml");
 /// What two runs of the same list may differ by.
 const MAX_DIFFERENCE: f64 = 0.01;
@@ -53,6 +54,41 @@ fn a_setup_that_kills_its_guest_has_failed_and_the_others_have_not() {
         assert_eq!(observed.error, None);
         assert!(observed.flows.iter().all(|flow| flow.intact));
     }
+}
+
+/// With the kernel's datapath, which this host need not have.
+#[test]
+fn the_box_governs_in_a_bridge_of_open_vswitch() {
+    if !guests_can_run() {
+        return;
+    }
+    let found = windlass_lab::command::check_host(&windlass_lab::openvswitch::NEEDED);
+    if let Err(reason) = found {
+        println!("skipped: {reason:#}");
+        return;
+    }
+    let settings = Settings {
+        repetitions: Some(1),
+        ..Settings::default()
+    };
+    let experiment = Experiment::parse(OPEN_VSWITCH, "openvswitch.toml", settings);
+    let experiment = experiment.expect("an experiment");
+    let wanted = ["switch-alone", "windlass-in-switch"];
+    let wanted = wanted.map(|name| experiment.contestants.iter().position(|c| c == name));
+    let runs = experiment.runs.into_iter();
+    let runs = runs.filter(|run| wanted.contains(&Some(run.contestant)));
+    let setups: Vec<Setup> = runs.map(|run| run.setup).collect();
+    let all = run(&setups);
+    for observed in &all {
+        assert_eq!(observed.error, None);
+        assert!(observed.flows.iter().all(|flow| flow.intact));
+    }
+    let seconds: Vec<f64> = seconds(&all).collect();
+    let [alone, governed] = seconds.as_slice() else {
+        panic!("{seconds:?}");
+    };
+    println!("{alone} s without, {governed} s with the box");
+    assert!(*governed < 0.2 * alone, "{governed} s beside {alone} s");
 }
 
 fn guests_can_run() -> bool {

@@ -29,8 +29,12 @@ parameters! {
         profile: Profile = Profile::Rfc, Profile::RANGE;
         /// Weight of the newest window in alpha, as a power of two: g = 2^-shift_g (Linux dctcp_shift_g).
         shift_g: u32 = 4, Range::whole(0, 10, "");
-        /// Alpha before the first window (RFC 8257 §3.3: 1, so that the first mark halves; Linux dctcp_alpha_on_init).
+        /// Alpha before the first window (RFC 8257 §3.3: 1, so that the first mark weight; Linux dctcp_alpha_on_init).
         alpha_init: Thousandths = Thousandths(1000), Range::number(0.0, 1.0, "");
+        /// How much of a reduction is spared: 1 reduces by alpha / 2 as DCTCP does, 0 by the whole of alpha (AC/DC TCP, beta).
+        priority: Thousandths = Thousandths(1000), Range::number(0.0, 1.0, "");
+        /// The least that a reduction leaves (AC/DC TCP goes down to 1, which is what keeps queues short when many send to one).
+        least_window: u32 = 2, Range::whole(1, 10, "segments");
         /// How the first slow start ends.
         slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
     }
@@ -38,6 +42,11 @@ parameters! {
         name: "linux",
         meaning: "as the kernel's module computes",
         values: &[("profile", Value::Choice("linux"))],
+    },
+    Preset {
+        name: "acdc",
+        meaning: "as AC/DC TCP does it in the switch: windows down to one segment",
+        values: &[("least_window", Value::Number(1.0))],
     },
 }
 
@@ -85,11 +94,14 @@ impl DctcpLaw {
     }
 
     fn reduced_by_alpha(&self, window: &Window, path: &Path, p: &DctcpParameters) -> u64 {
+        // He et al. 2016: 1 - (alpha - alpha * beta / 2).
+        let weight = 2000 - p.priority.get().min(1000);
+        let share = weight as f64 / 2000.0;
         match p.profile {
-            Profile::Rfc => (window.cwnd as f64 * (1.0 - self.alpha / 2.0)) as u64,
+            Profile::Rfc => (window.cwnd as f64 * (1.0 - self.alpha * share)) as u64,
             Profile::Linux => {
                 let segments = window.cwnd / mss(path);
-                let less = segments.saturating_mul(self.alpha_in_1024ths()) >> 11;
+                let less = mul_div(segments, self.alpha_in_1024ths() * weight, 2000 * LINUX_ONE);
                 (segments - less).saturating_mul(mss(path))
             }
         }
@@ -123,6 +135,10 @@ impl Law for DctcpLaw {
 
     fn slow_start(p: &DctcpParameters, _: &Path) -> SlowStart {
         p.slow_start.start()
+    }
+
+    fn least_segments(p: &DctcpParameters) -> u8 {
+        p.least_window.clamp(1, 10) as u8
     }
 
     fn on_ack(&mut self, event: &AckEvent, _: &mut Window, path: &Path, p: &DctcpParameters) {

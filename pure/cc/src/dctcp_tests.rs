@@ -144,6 +144,44 @@ mod vectors {
         assert_eq!(small.cwnd(), 2 * MSS);
     }
 
+    /// AC/DC TCP (He et al., SIGCOMM 2016, "priority"): rwnd · (1 − (α − α · β / 2)). With α = 1/2, 64
+    /// segments become 48 for β = 1, which is DCTCP, 40 for β = 1/2, and 32 for β = 0.
+    #[test]
+    fn acdc_priority() {
+        for (beta, left) in [(1000, 48), (500, 40), (0, 32)] {
+            for profile in [Profile::Rfc, Profile::Linux] {
+                let parameters = DctcpParameters {
+                    profile,
+                    priority: Thousandths(beta),
+                    alpha_init: Thousandths(500),
+                    ..DctcpParameters::default()
+                };
+                let mut flow = Flow::new(parameters, 64);
+                flow.path.inflight = 1000 * MSS;
+                flow.dctcp.law.alpha = 0.5;
+                flow.ack(1, 0, false);
+                flow.dctcp.law.alpha = 0.5;
+                flow.dctcp.window.cwnd = 64 * MSS;
+                flow.ack(1, 1, true);
+                assert_eq!(flow.cwnd(), left * MSS, "{beta} {profile:?}");
+            }
+        }
+    }
+
+    /// AC/DC TCP: the window goes down to one segment, DCTCP's to two.
+    #[test]
+    fn acdc_least_window() {
+        for (least_window, left) in [(1, 1), (2, 2)] {
+            let parameters = DctcpParameters {
+                least_window,
+                ..DctcpParameters::default()
+            };
+            let mut flow = Flow::new(parameters, 2);
+            flow.signal(Signal::Ecn);
+            assert_eq!(flow.cwnd(), left * MSS);
+        }
+    }
+
     /// Alizadeh et al., SIGCOMM 2010 §3.3 eq. (7) and (9): with a step at K and one flow, alpha is
     /// about sqrt(2 / W*), W* = C · RTT + K, and the queue swings by (W* + 1) · alpha / 2 below
     /// K + 1; from K > C · RTT / 7 on, the link is never idle.

@@ -29,10 +29,10 @@ fn update(flow: &mut Scripted<FastLaw>) {
     }
 }
 
-/// The rule: w = 100, base 100 ms, alpha 20, gamma 1/2. At 125 ms it is where it should be; at 100
+/// Wei, Jin, Low, Hegde 2006, the window update: w = 100, base 100 ms, alpha 20, gamma 1/2. At 125 ms it is where it should be; at 100
 /// ms it gains 10; at 150 ms it is 0.5 · 100 + 0.5 · (66.7 + 20) = 93.3.
 #[test]
-fn the_update() {
+fn vectors_the_update() {
     for (rtt, expected) in [(125, 100_000), (100, 110_000), (150, 93_333)] {
         let mut flow = at(100, rtt, alpha(20));
         update(&mut flow);
@@ -40,12 +40,45 @@ fn the_update() {
     }
 }
 
-/// No more than twice the window: 10 and half of 200 would be 110.
+/// The same: no more than twice the window, 10 and half of 200 would be 110.
 #[test]
-fn an_update_at_most_doubles() {
+fn vectors_an_update_at_most_doubles() {
     let mut flow = at(10, 100, alpha(200));
     update(&mut flow);
     assert_eq!(flow.cwnd(), 20_000);
+}
+
+/// The same, equilibrium: x_i q_i = alpha_i. Flows on one link of so many segments (100 a base RTT of
+/// 100 ms) share it by their alphas, and the queue holds the sum of them.
+#[test]
+fn vectors_rates_are_in_proportion_to_alpha() {
+    for alphas in [&[10, 10][..], &[5, 15], &[8, 8, 16, 32]] {
+        let mut flows: Vec<_> = alphas.iter().map(|a| at(30, 100, alpha(*a))).collect();
+        let mut rtt = 100.0;
+        for _ in 0..200 {
+            let windows: f64 = flows.iter().map(|f| f.cwnd() as f64 / 1000.0).sum();
+            // What does not fit the path waits: RTT = windows / rate.
+            rtt = f64::max(100.0, windows);
+            for flow in &mut flows {
+                flow.cc.law.rtt = rtt * MILLISECOND as f64;
+                flow.path.latest_rtt = flow.cc.law.rtt as Nanos;
+                update(flow);
+            }
+        }
+        let queued: u32 = alphas.iter().sum();
+        assert!(
+            (rtt - 100.0 - f64::from(queued)).abs() < 1.0,
+            "{alphas:?}: {rtt}"
+        );
+        for (flow, alpha) in flows.iter().zip(alphas) {
+            let share = flow.cwnd() as f64 / 1000.0 / rtt;
+            let expected = f64::from(*alpha) / f64::from(queued);
+            assert!(
+                (share - expected).abs() < 0.01,
+                "{alphas:?}: {share}, {expected}"
+            );
+        }
+    }
 }
 
 /// At a given RTT the distance from the fixed point, 100 segments at 125 ms with alpha 20, shrinks
@@ -62,9 +95,9 @@ fn converges_by_a_tenth_an_update() {
     }
 }
 
-/// The average takes 3 / w of a sample, a quarter at the most.
+/// The same paper, estimation: the average takes 3 / w of a sample, a quarter at the most.
 #[test]
-fn the_average_is_slow_for_large_windows() {
+fn vectors_the_average_is_slow_for_large_windows() {
     for (segments, expected) in [(100, 100.0 + 0.03 * 50.0), (6, 100.0 + 0.25 * 50.0)] {
         let mut flow = at(segments, 100, alpha(20));
         flow.path.latest_rtt = 150 * MILLISECOND;

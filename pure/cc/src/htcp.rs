@@ -3,14 +3,14 @@
 //!
 //! The longer the last loss lies back, the faster the window grows; what a loss leaves is the share
 //! that empties the queue, if the throughput before it was like that before the last. Profile
-//! `linux` has the kernel's steps: growth by whole segments, shares of 128ths. The fading memory of
-//! the largest RTT, the step of 20 ms by which it may rise and the throughput sample are Linux' in
-//! both.
+//! `linux` has the kernel's steps: growth and reduction by whole segments, shares of 128ths; and the
+//! ACK that brings a segment is itself not counted for the next, nor is what was over. The fading
+//! memory of the largest RTT, the step of 20 ms by which it may rise and the throughput sample are
+//! Linux' in both.
 //!
 //! Different from Linux: time in which the window is not the limit, or nothing is sent, earns no
-//! growth; growth counts bytes and keeps the remainder; the window never grows faster than slow
-//! start would, where Linux overflows after hours without a loss; a throughput sample takes in a
-//! whole window, not one less what it grew by.
+//! growth; the window never grows faster than slow start would, where Linux overflows after hours
+//! without a loss; a throughput sample takes in a whole window, not one less what it grew by.
 
 use core::num::NonZeroU64;
 
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Millis, parameters};
 use crate::scale::mul_div;
 use crate::slow_start::{SlowStart, SlowStartRule};
-use crate::window::{Window, mss};
+use crate::window::{Window, mss, whole_segments};
 use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
@@ -81,6 +81,8 @@ pub struct HtcpLaw {
     beta: f32,
     /// The next loss may leave more than half.
     adaptive: bool,
+    /// Bytes delivered since the window grew (Linux only).
+    credit: u64,
 }
 
 /// What a loss destroys.
@@ -113,6 +115,19 @@ impl HtcpLaw {
             factor = steps(factor * scale.clamp(RTT_SCALES.0, RTT_SCALES.1)).max(1.0);
         }
         2.0 * (1.0 - f64::from(self.beta)) * factor
+    }
+
+    /// The module's growth: the ACK that makes up a window is counted, and the one behind it brings
+    /// the segment, whatever it acknowledges.
+    fn grow_linux(&mut self, bytes: u64, alpha: f64, window: &mut Window, path: &Path) {
+        let mss = mss(path);
+        let earned = libm::floor((self.credit / mss) as f64 * alpha) as u64;
+        if earned >= window.cwnd / mss {
+            window.set(window.cwnd.saturating_add(mss));
+            self.credit = 0;
+        } else {
+            self.credit = self.credit.saturating_add(bytes);
+        }
     }
 
     fn take_rtt(&mut self, rtt: Nanos, path: &Path) {
@@ -175,6 +190,7 @@ impl Law for HtcpLaw {
             throughput: Throughput::default(),
             beta: BETA_MIN as f32,
             adaptive: false,
+            credit: 0,
         }
     }
 
@@ -211,6 +227,9 @@ impl Law for HtcpLaw {
             .get_or_insert(NonZeroU64::MIN.saturating_add(event.now));
         let alpha = self.alpha(event.now, path, parameters);
         let mss = mss(path);
+        if parameters.profile == Profile::Linux {
+            return self.grow_linux(bytes, alpha, window, path);
+        }
         if alpha * mss as f64 > window.cwnd as f64 {
             window.add_segments(mss, bytes, path);
         } else {
@@ -223,11 +242,16 @@ impl Law for HtcpLaw {
     }
 
     fn reduce(&mut self, cause: Cause, window: &Window, path: &Path, p: &HtcpParameters) -> u64 {
+        self.credit = 0;
         if cause != Cause::RepeatedTimeout {
             self.adapt(path, p);
             self.since = None;
         }
-        (window.cwnd as f64 * f64::from(self.beta)) as u64
+        let target = (window.cwnd as f64 * f64::from(self.beta)) as u64;
+        match p.profile {
+            Profile::Rfc => target,
+            Profile::Linux => whole_segments(target, path),
+        }
     }
 
     fn on_recovery_exit(&mut self, now: Nanos, _: &mut Window, _: &Path, _: &HtcpParameters) {

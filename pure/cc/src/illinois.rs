@@ -3,18 +3,23 @@
 //! `tcp_illinois.c` 6.12.
 //!
 //! Once per round trip the mean queueing delay sets the increase and the decrease, with the curves
-//! and constants that paper and module share; a timeout resets both, as in the module. Different
-//! from Linux: real numbers instead of 128ths and 64ths; growth keeps what an ACK leaves over when
-//! the window grows; rounds of little delay must follow one another to bring the largest increase
-//! back. As in Linux, the largest RTT never ages.
+//! and constants that paper and module share; a timeout resets both, as in the module. As in Linux,
+//! the largest RTT never ages.
+//!
+//! Profile `rfc` is the paper: real numbers, growth by what is delivered, and rounds of little
+//! delay must follow one another to bring the largest increase back. Profile `linux` is the module:
+//! 128ths and 64ths; whole segments; growth by what the cumulative ACK advances, so that the ACK that
+//! ends a recovery counts for all that it covers, a window or more, and the window leaps by up to
+//! alpha segments; what is over when the window grows is dropped; rounds of little delay count
+//! wherever they lie.
 
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::parameters;
 use crate::slow_start::{SlowStart, SlowStartRule};
-use crate::window::{Window, mss};
+use crate::window::{Window, mss, whole_segments};
 use crate::windowed::{Cause, Law, Windowed};
-use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Range, Signals};
+use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Profile, Range, Signals};
 
 parameters! {
     /// What can be set of TCP-Illinois.
@@ -31,6 +36,8 @@ parameters! {
         win_thresh: u32 = 15, Range::whole(0, 10_000, "segments");
         /// Round trips without a queue before growth is the largest again.
         theta: u32 = 5, Range::whole(1, 100, "round trips");
+        /// Who is followed: the paper ("rfc"), or the Linux module.
+        profile: Profile = Profile::Rfc, Profile::RANGE;
         /// How the first slow start ends.
         slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
     }
@@ -44,6 +51,8 @@ const BASE: Response = Response {
     alpha: 1.0,
     beta: 0.5,
 };
+/// Units of the module's fixed point, of alpha and of beta.
+const LINUX_UNITS: [f64; 2] = [128.0, 64.0];
 /// No sample counts for more (Linux: 2^32 / 1280 µs).
 const LONGEST_RTT: Nanos = 3_355 * MILLISECOND;
 
@@ -72,6 +81,9 @@ pub struct IllinoisLaw {
     low_rounds: u8,
     /// A queue has been seen since growth was the largest.
     above: bool,
+    /// Bytes that have been acknowledged since the window grew, and by the newest ACK (Linux only).
+    credit: u64,
+    newest: u64,
 }
 
 impl IllinoisLaw {
@@ -84,9 +96,13 @@ impl IllinoisLaw {
             let longest = path.max_rtt.min(LONGEST_RTT);
             let delay = mean.saturating_sub(path.min_rtt) as f64;
             let most = longest.saturating_sub(path.min_rtt) as f64;
+            let steps = |value: f64, unit: f64| match p.profile {
+                Profile::Rfc => value,
+                Profile::Linux => libm::floor(value * unit) / unit,
+            };
             self.response = Response {
-                alpha: self.alpha(delay, most, p),
-                beta: beta(delay, most, p),
+                alpha: steps(self.alpha(delay, most, p), LINUX_UNITS[0]),
+                beta: steps(beta(delay, most, p), LINUX_UNITS[1]),
             };
         }
         self.rtt_sum = 0;
@@ -99,7 +115,9 @@ impl IllinoisLaw {
         let low = ETA[0] * most;
         if delay > low {
             self.above = true;
-            self.low_rounds = 0;
+            if p.profile == Profile::Rfc {
+                self.low_rounds = 0;
+            }
             let (most, delay) = (most - low, delay - low);
             let steepness = (p.alpha_max - p.alpha_min) / p.alpha_min;
             return most * p.alpha_max / (most + delay * steepness);
@@ -113,6 +131,28 @@ impl IllinoisLaw {
             self.low_rounds = 0;
         }
         p.alpha_max
+    }
+}
+
+impl IllinoisLaw {
+    /// A round has ended if more than its end has been delivered.
+    fn check_round(&mut self, window: &Window, path: &Path, p: &IllinoisParameters) {
+        if path.delivered > self.round_end {
+            self.update(window, path, p);
+            self.round_end = path.delivered.saturating_add(path.inflight);
+        }
+    }
+
+    /// The module's growth by an ACK that advances by `bytes`.
+    fn grow_linux(&mut self, bytes: u64, window: &mut Window, path: &Path) {
+        self.credit = self.credit.saturating_add(bytes);
+        let mss = mss(path);
+        let delta = ((self.credit / mss) as f64 * self.response.alpha) as u64;
+        let segments = delta / (window.cwnd / mss).max(1);
+        if segments > 0 {
+            window.set(window.cwnd.saturating_add(segments.saturating_mul(mss)));
+            self.credit = 0;
+        }
     }
 }
 
@@ -153,6 +193,8 @@ impl Law for IllinoisLaw {
             round_end: 0,
             low_rounds: 0,
             above: false,
+            credit: 0,
+            newest: 0,
         }
     }
 
@@ -173,22 +215,27 @@ impl Law for IllinoisLaw {
         }
         // As Linux does it: the model lives on while the window is not the limit, and rests in
         // recovery.
-        if path.delivered > self.round_end && !event.in_recovery {
-            self.update(window, path, p);
-            self.round_end = path.delivered.saturating_add(event.inflight);
+        self.newest = event.acked;
+        if !event.in_recovery {
+            self.check_round(window, path, p);
         }
     }
 
     fn avoid(
         &mut self,
         bytes: u64,
-        _event: &AckEvent,
+        event: &AckEvent,
         window: &mut Window,
         path: &Path,
-        _parameters: &IllinoisParameters,
+        p: &IllinoisParameters,
     ) {
-        let price = (window.cwnd as f64 / self.response.alpha) as u64;
-        window.add_segments(price, bytes, path);
+        match p.profile {
+            Profile::Rfc => {
+                let price = (window.cwnd as f64 / self.response.alpha) as u64;
+                window.add_segments(price, bytes, path);
+            }
+            Profile::Linux => self.grow_linux(event.acked, window, path),
+        }
     }
 
     fn reduce(
@@ -196,9 +243,14 @@ impl Law for IllinoisLaw {
         cause: Cause,
         window: &Window,
         path: &Path,
-        _parameters: &IllinoisParameters,
+        p: &IllinoisParameters,
     ) -> u64 {
-        let target = (window.cwnd as f64 * (1.0 - self.response.beta)) as u64;
+        self.credit = 0;
+        let taken = (window.cwnd as f64 * self.response.beta) as u64;
+        let target = match p.profile {
+            Profile::Rfc => window.cwnd - taken,
+            Profile::Linux => window.cwnd - whole_segments(taken, path),
+        };
         if matches!(cause, Cause::Timeout | Cause::RepeatedTimeout) {
             *self = IllinoisLaw {
                 response: BASE,
@@ -207,9 +259,24 @@ impl Law for IllinoisLaw {
                 round_end: path.delivered.saturating_add(path.inflight),
                 low_rounds: 0,
                 above: false,
+                credit: 0,
+                newest: 0,
             };
         }
         target
+    }
+
+    fn on_recovery_exit(
+        &mut self,
+        _: Nanos,
+        window: &mut Window,
+        path: &Path,
+        p: &IllinoisParameters,
+    ) {
+        if p.profile == Profile::Linux && !window.in_slow_start() {
+            self.check_round(window, path, p);
+            self.grow_linux(self.newest, window, path);
+        }
     }
 
     fn save(&self) -> Response {

@@ -95,6 +95,78 @@ fn one_good_round_does_not_bring_the_largest_growth_back() {
     assert_eq!(alphas(&[100; 6]), [queue, queue, queue, queue, 10.0, 10.0]);
 }
 
+fn linux(cwnd: u64) -> Flow {
+    let parameters = IllinoisParameters {
+        profile: Profile::Linux,
+        ..IllinoisParameters::default()
+    };
+    let mut flow = Flow::avoiding(1000, cwnd, parameters);
+    flow.path.min_rtt = 100 * MILLISECOND;
+    flow.path.max_rtt = 200 * MILLISECOND;
+    flow
+}
+
+/// The module: rounds without a queue count up to theta wherever they lie.
+#[test]
+fn linux_counts_good_rounds_that_do_not_follow_one_another() {
+    let mut flow = linux(100);
+    let alphas = [150, 100, 100, 150, 100, 100, 100].map(|mean| {
+        end_round(&mut flow, mean, 1);
+        flow.cc.law.response.alpha
+    });
+    assert!(alphas[..6].iter().all(|alpha| *alpha < 1.0), "{alphas:?}");
+    assert_eq!(alphas[6], 10.0);
+}
+
+/// The module: alpha in 128ths, beta in 64ths, whole segments taken off.
+#[test]
+fn linux_has_fixed_point() {
+    let mut flow = linux(99);
+    end_round(&mut flow, 145, 1);
+    // 0.65597 and 0.3125: 83.96 of 128, 20 of 64.
+    let expected = Response {
+        alpha: 83.0 / 128.0,
+        beta: 20.0 / 64.0,
+    };
+    assert_eq!(flow.cc.law.response, expected);
+    // 30.94 of 99.
+    assert_eq!(flow.lose(), 69_000);
+}
+
+/// The module: the ACK that ends a recovery covers what had been SACKed, and counts for all of it.
+#[test]
+fn linux_leaps_when_a_recovery_ends() {
+    let mut flow = linux(80);
+    end_round(&mut flow, 100, 1);
+    assert_eq!(flow.lose(), 70_000);
+    let event = AckEvent {
+        now: flow.now,
+        acked: 80_000,
+        delivered: 1000,
+        in_recovery: true,
+        ..AckEvent::default()
+    };
+    flow.cc.on_ack(&event, &flow.path);
+    assert_eq!(flow.cwnd(), 70_000);
+    flow.cc.on_recovery_exit(flow.now, &flow.path);
+    // 80 segments at 10 a window of 70: 11.
+    assert_eq!(flow.cwnd(), 81_000);
+}
+
+/// The module: growth starts anew when the window grows.
+#[test]
+fn linux_drops_what_is_over() {
+    let mut flow = linux(100);
+    flow.path.latest_rtt = 100 * MILLISECOND;
+    let after = [9, 2, 9, 1].map(|segments| {
+        flow.ack(segments);
+        flow.segments()
+    });
+    assert_eq!(after, [100, 101, 101, 101]);
+    flow.ack(1);
+    assert_eq!(flow.segments(), 102);
+}
+
 /// A round trip's growth is alpha, ten segments while there is no queue.
 #[test]
 fn growth_is_alpha_per_round_trip() {

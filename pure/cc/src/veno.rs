@@ -5,7 +5,8 @@
 //! a loss is taken for a random one and costs a fifth of the window; from `beta` on it costs half,
 //! and the window grows every second round trip only. Profile `rfc`: the queue is found once a round
 //! trip from its smallest RTT. Profile `linux`: at every ACK from its own RTT, in half segments
-//! rounded up, so that 2.5 segments are the most that `beta` = 3 lets pass.
+//! rounded up, so that 2.5 segments are the most that `beta` = 3 lets pass; an ACK that
+//! reports something out of order is not asked; windows are whole segments.
 //!
 //! Different from Linux: growth is by bytes, and every second round trip means a segment for two
 //! windows delivered, where Linux grants every other one of the segments that Reno would.
@@ -16,7 +17,7 @@ use crate::parameter::{Thousandths, parameters};
 use crate::rtt_round::RttRound;
 use crate::scale::mul_div;
 use crate::slow_start::{SlowStart, SlowStartRule};
-use crate::window::{Window, mss};
+use crate::window::{Window, mss, whole_segments};
 use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Profile, Range, Signals};
 
@@ -88,7 +89,11 @@ impl Law for VenoLaw {
 
     fn on_ack(&mut self, event: &AckEvent, window: &mut Window, path: &Path, p: &VenoParameters) {
         self.round.on_ack(event, path);
-        if event.in_recovery || !event.cwnd_limited {
+        // The kernel judges in `cong_avoid`, which duplicate ACKs do not come to, and only while
+        // nothing is SACKed (`TCP_CA_Open`).
+        let in_order = event.acked > 0 && event.acked == event.delivered;
+        let judged = in_order || p.profile == Profile::Rfc;
+        if event.in_recovery || !event.cwnd_limited || !judged {
             return;
         }
         let rtt = match p.profile {
@@ -113,13 +118,17 @@ impl Law for VenoLaw {
         window.add_segments(price, bytes, path);
     }
 
-    fn reduce(&mut self, _: Cause, window: &Window, _: &Path, p: &VenoParameters) -> u64 {
+    fn reduce(&mut self, _: Cause, window: &Window, path: &Path, p: &VenoParameters) -> u64 {
         let beta = if self.congested {
             p.congestion_beta
         } else {
             p.random_loss_beta
         };
-        mul_div(window.cwnd, beta.get(), 1000)
+        let target = mul_div(window.cwnd, beta.get(), 1000);
+        match p.profile {
+            Profile::Rfc => target,
+            Profile::Linux => whole_segments(target, path),
+        }
     }
 
     fn on_recovery_exit(&mut self, _: Nanos, _: &mut Window, path: &Path, _: &VenoParameters) {

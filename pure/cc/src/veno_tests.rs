@@ -25,7 +25,8 @@ mod vectors {
 
     /// ns-3 `tcp-veno-test.cc`: base RTT 100 ms. Segment size, window in bytes when the loss comes
     /// (there after the growth by the ACKs before it), RTT; and the threshold after it. The queue is
-    /// 0 of 39, 1.7 of 30 and 3.4 of 60 segments: 4/5, 4/5 and half.
+    /// 0 of 39, 1.7 of 30 and 3.4 of 60 segments: 4/5, 4/5 and half. (The module leaves the whole
+    /// segments of that.)
     #[test]
     fn ns3_veno_decrease() {
         let cases = [
@@ -34,13 +35,16 @@ mod vectors {
             (536, 60 * 536 + 8, 106, 16_084),
         ];
         for (mss, cwnd, rtt, ssthresh) in cases {
-            for profile in [Profile::Rfc, Profile::Linux] {
+            for (profile, left) in [
+                (Profile::Rfc, ssthresh),
+                (Profile::Linux, ssthresh - ssthresh % u64::from(mss)),
+            ] {
                 let mut flow = flow(mss, 0, profile);
                 flow.cc.window.cwnd = cwnd;
                 round(&mut flow, rtt);
                 flow.cc.window.cwnd = cwnd;
-                assert_eq!(flow.lose(), ssthresh, "{cwnd} at {rtt} ms");
-                assert_eq!(flow.cc.control().ssthresh, ssthresh);
+                assert_eq!(flow.lose(), left, "{cwnd} at {rtt} ms");
+                assert_eq!(flow.cc.control().ssthresh, left);
             }
         }
     }
@@ -90,6 +94,26 @@ fn linux_judges_by_the_newest_ack() {
         flow.path.latest_rtt = 150 * MILLISECOND;
         flow.ack(1);
         assert_eq!(flow.lose() / 1000, left, "{profile:?}");
+    }
+}
+
+/// Late as it is, an ACK with something out of order, or with nothing new below it, is not judged by.
+#[test]
+fn linux_does_not_judge_by_duplicate_acks() {
+    for acked in [0, 1000] {
+        let mut flow = flow(1000, 30, Profile::Linux);
+        round(&mut flow, 101);
+        flow.path.on_rtt(150 * MILLISECOND);
+        let event = AckEvent {
+            now: flow.now,
+            acked,
+            delivered: 2000,
+            rtt: Some(150 * MILLISECOND),
+            cwnd_limited: true,
+            ..AckEvent::default()
+        };
+        flow.cc.on_ack(&event, &flow.path);
+        assert_eq!(flow.lose(), 24_000, "{acked}");
     }
 }
 

@@ -5,18 +5,31 @@
 //! Linux. Profile `rfc` is the paper: a loss or mark lowers the window to bandwidth times least
 //! RTT, if it is larger than that, and leaves it otherwise. Profile `linux` is the module: the
 //! window is halved for the time of the recovery, and set to the product when that is over.
+//!
+//! Windows are whole segments then, and times are counted in jiffies, an RTT rounded up (`tick`): 61 ms
+//! are 64.
+//!
+//! The window is set to a bandwidth that the window before has allowed, so what is little at once
+//! is much in the end. At one loss in 100 (10 Mbit/s, 60 ms) the module's window is met within 3 % as
+//! long as the kernel sends the packets, and within 5 % without the jiffies. But a sender that often
+//! has a packet less in flight than it may comes to 6 % less, and one that paces at 1.2 windows a
+//! round trip to 15 % less: hence this law's own pacing, which only spreads bursts.
+//!
 //! Different from Linux: bytes delivered are known exactly, so nothing is estimated from duplicate
-//! ACKs; idle time is not measured as low bandwidth; before there is a measurement a reduction
-//! halves (Linux: two segments).
+//! ACKs (which counts a segment too much for each partial ACK); idle time is not measured as low
+//! bandwidth; before there is a measurement a reduction halves (Linux: two segments).
 
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, parameters};
 use crate::scale::{bytes_over, rate_over};
 use crate::slow_start::{SlowStart, SlowStartRule};
-use crate::window::{Window, mss};
+use crate::window::{Window, mss, whole_segments};
 use crate::windowed::{Cause, Law, Windowed};
-use crate::{About, AckEvent, ByteRate, Nanos, Path, Profile, Range, Signals};
+use crate::{About, AckEvent, ByteRate, Nanos, Path, Preset, Profile, Range, Signals, Value};
+
+/// Pacing, in windows per round trip: Linux' 1.2 would hold back a tenth of the flight.
+const WINDOWS_PER_RTT: u64 = 8;
 
 parameters! {
     /// What can be set of Westwood+.
@@ -25,11 +38,18 @@ parameters! {
         profile: Profile = Profile::Rfc, Profile::RANGE;
         /// Least time over which bandwidth is measured.
         least_interval: Millis = Millis(50), Range::whole(1, 1000, "ms");
+        /// Tick of the clock that times are measured with, an RTT rounded up: Linux' jiffy, 4 ms in Debian's kernels. 0: exact.
+        tick: Millis = Millis(0), Range::whole(0, 10, "ms");
         /// In slow start, a higher measurement counts at once. Smoothed, it lags far behind a rate that doubles, and the loss that ends slow start finds a twentieth of the path.
         quick_start: bool = false, Range::Flag;
         /// How the first slow start ends.
         slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
     }
+    Preset {
+        name: "linux",
+        meaning: "Linux 6.12 with 250 ticks a second, as in Debian",
+        values: &[("profile", Value::Choice("linux")), ("tick", Value::Number(4.0))],
+    },
 }
 
 /// Westwood+.
@@ -55,14 +75,16 @@ pub struct WestwoodLaw {
 impl WestwoodLaw {
     /// Takes in the bytes of an ACK; at the end of an interval, the bandwidth of it.
     fn measure(&mut self, event: &AckEvent, window: &Window, path: &Path, p: &WestwoodParameters) {
+        let now = event.now - event.now % p.tick.nanos().max(1);
         let Some(since) = self.since else {
             // What this ACK delivers was under way for an unknown time.
-            self.since = Some(event.now);
+            self.since = Some(now);
             return;
         };
         self.delivered = self.delivered.saturating_add(event.delivered);
-        let interval = event.now.saturating_sub(since);
-        if path.latest_rtt == 0 || interval <= path.latest_rtt.max(p.least_interval.nanos()) {
+        let interval = now.saturating_sub(since);
+        let least = ticks_up(path.latest_rtt, p).max(p.least_interval.nanos());
+        if path.latest_rtt == 0 || interval <= least {
             return;
         }
         let sample = rate_over(self.delivered, interval);
@@ -73,7 +95,7 @@ impl WestwoodLaw {
             self.coarse = smooth(self.coarse, sample);
             self.bandwidth = smooth(self.bandwidth, self.coarse);
         }
-        self.since = Some(event.now);
+        self.since = Some(now);
         self.delivered = 0;
     }
 
@@ -83,6 +105,12 @@ impl WestwoodLaw {
         let measured = self.bandwidth > 0 && self.min_rtt != Nanos::MAX;
         measured.then(|| bytes_over(self.bandwidth, self.min_rtt).max(2 * mss(path)))
     }
+}
+
+/// A time in whole ticks, rounded up.
+fn ticks_up(time: Nanos, p: &WestwoodParameters) -> Nanos {
+    let up = time.checked_next_multiple_of(p.tick.nanos().max(1));
+    up.unwrap_or(time)
 }
 
 /// An eighth of the way from `mean` to `sample`.
@@ -132,7 +160,7 @@ impl Law for WestwoodLaw {
         p: &WestwoodParameters,
     ) {
         if let Some(rtt) = event.rtt {
-            self.min_rtt = self.min_rtt.min(rtt);
+            self.min_rtt = self.min_rtt.min(ticks_up(rtt, p));
         }
         self.measure(event, window, path, p);
     }
@@ -162,10 +190,13 @@ impl Law for WestwoodLaw {
             self.min_rtt = Nanos::MAX;
         }
         let half = window.cwnd / 2;
-        if self.due {
-            half
-        } else {
-            capacity.unwrap_or(half)
+        let target = match capacity {
+            Some(capacity) if !self.due => capacity,
+            _ => half,
+        };
+        match p.profile {
+            Profile::Rfc => target,
+            Profile::Linux => whole_segments(target, path),
         }
     }
 
@@ -179,9 +210,21 @@ impl Law for WestwoodLaw {
         let capacity = self.capacity(path).filter(|_| self.due);
         self.due = false;
         if let Some(capacity) = capacity {
+            let capacity = whole_segments(capacity, path);
             window.ssthresh = capacity;
             window.set(capacity);
         }
+    }
+
+    /// What is held back here would be measured as a path that delivers less, and lower the window
+    /// again and again. Only bursts are to be spread.
+    fn pacing_rate(
+        &self,
+        window: &Window,
+        path: &Path,
+        _: &WestwoodParameters,
+    ) -> Option<ByteRate> {
+        (path.srtt > 0).then(|| rate_over(WINDOWS_PER_RTT * window.cwnd, path.srtt))
     }
 
     fn on_idle(&mut self, _now: Nanos, _idle: Nanos, _shrunk: bool) {

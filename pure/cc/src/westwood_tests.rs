@@ -92,6 +92,43 @@ fn linux_halves_until_recovery_is_over() {
     }
 }
 
+/// Jiffies: an RTT of 61 ms is 64, and an interval ends at the first jiffy beyond 64 ms; a window is
+/// whole segments, 64 of the 64.9 of 1014.7 B/ms.
+#[test]
+fn linux_counts_jiffies() {
+    let parameters = WestwoodParameters {
+        profile: Profile::Linux,
+        tick: Millis(4),
+        ..WestwoodParameters::default()
+    };
+    let mut flow = Flow::avoiding(1000, 100, parameters);
+    flow.path.on_rtt(61 * MILLISECOND);
+    flow.ack(1);
+    let since = flow.cc.law.since;
+    assert_eq!(since, Some(SECOND));
+    flow.acks(66);
+    assert_eq!(flow.cc.law.since, since);
+    flow.ack(2);
+    assert_eq!(flow.cc.law.since, Some(SECOND + 68 * MILLISECOND));
+    assert_eq!(flow.cc.law.bandwidth, 1_000_000);
+    assert_eq!(flow.cc.law.min_rtt, 64 * MILLISECOND);
+    flow.cc.law.bandwidth = 1_014_700;
+    flow.lose();
+    flow.cc.on_recovery_exit(flow.now, &flow.path);
+    assert_eq!(flow.cwnd(), 64_000);
+}
+
+/// Held back to 1.2 windows a round trip, a flow measures its own hesitation.
+#[test]
+fn packets_are_hardly_held_back() {
+    let mut flow = measured(Profile::Rfc, 100);
+    flow.ack(1);
+    let control = flow.cc.control();
+    assert_eq!(control.pacing_rate, Some(8 * control.cwnd * 10));
+    let unknown = Flow::avoiding(1000, 100, WestwoodParameters::default());
+    assert_eq!(unknown.cc.control().pacing_rate, None);
+}
+
 #[test]
 fn a_spurious_loss_does_not_set_the_window_later() {
     let mut flow = measured(Profile::Linux, 300);

@@ -17,8 +17,8 @@ use crate::{AckEvent, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND
 pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
 /// No window grows beyond this many bytes.
 pub const MAX_CWND_BYTES: u64 = 1 << 40;
-/// The least that a reduction leaves, segments (RFC 5681 eq. (4)).
-const MIN_SSTHRESH_SEGMENTS: u64 = 2;
+/// The least that a reduction leaves, segments (RFC 5681 eq. (4)), unless a law says otherwise.
+pub const LEAST_SEGMENTS: u8 = 2;
 /// Least and first retransmission timeout, for the measure of idle time (Linux `TCP_RTO_MIN`).
 const MIN_RTO: Nanos = 200 * MILLISECOND;
 /// A count of delivered bytes that is never reached.
@@ -27,6 +27,11 @@ const NEVER: u64 = u64::MAX;
 /// Segment size in bytes, never zero.
 pub(crate) fn mss(path: &Path) -> u64 {
     u64::from(path.mss.max(1))
+}
+
+/// What Linux' integers leave of a window: its whole segments, in bytes.
+pub(crate) fn whole_segments(bytes: u64, path: &Path) -> u64 {
+    bytes - bytes % mss(path)
 }
 
 /// Initial window in bytes.
@@ -44,7 +49,7 @@ pub(crate) fn inherited_window(path: &Path) -> u64 {
         .min(MAX_CWND_BYTES);
     path.inflight
         .max(path.bdp())
-        .clamp(MIN_SSTHRESH_SEGMENTS * mss(path), one_round)
+        .clamp(u64::from(LEAST_SEGMENTS) * mss(path), one_round)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,6 +66,8 @@ pub struct Window {
     /// Slow-start threshold, bytes.
     pub(crate) ssthresh: u64,
     pub(crate) slow_start: SlowStart,
+    /// The least that a reduction leaves, segments.
+    pub(crate) least_segments: u8,
     increase: AdditiveIncrease,
     /// What the last reduction took away.
     saved: Option<Saved>,
@@ -73,7 +80,7 @@ pub struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(path: &Path, slow_start: SlowStart) -> Self {
+    pub(crate) fn new(path: &Path, slow_start: SlowStart, least_segments: u8) -> Self {
         let (cwnd, ssthresh) = if path.max_bw == 0 {
             (initial_window(path), u64::MAX)
         } else {
@@ -84,6 +91,7 @@ impl Window {
             cwnd,
             ssthresh,
             slow_start,
+            least_segments,
             increase: AdditiveIncrease::default(),
             saved: None,
             timeout_at: NEVER,
@@ -145,7 +153,7 @@ impl Window {
     pub(crate) fn reduce(&mut self, target: u64, path: &Path) {
         self.save();
         self.slow_start.finish();
-        self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
+        self.ssthresh = target.max(self.least(path));
         self.cwnd = self.cwnd.min(self.ssthresh);
         self.increase.clear();
         self.after_timeout = false;
@@ -158,11 +166,15 @@ impl Window {
         self.reduced || self.timeout_at == path.delivered
     }
 
+    fn least(&self, path: &Path) -> u64 {
+        u64::from(self.least_segments) * mss(path)
+    }
+
     /// Timeout: one segment. The threshold falls to `target` unless the window is charged.
     pub(crate) fn collapse(&mut self, target: u64, path: &Path) {
         if !self.is_charged(path) {
             self.save();
-            self.ssthresh = target.max(MIN_SSTHRESH_SEGMENTS * mss(path));
+            self.ssthresh = target.max(self.least(path));
         }
         self.slow_start.finish();
         self.timeout_at = path.delivered;

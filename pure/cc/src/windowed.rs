@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::slow_start::SlowStart;
-use crate::window::Window;
+use crate::window::{LEAST_SEGMENTS, Window};
 use crate::{
     About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, Nanos, Parameters,
     Path, Signal,
@@ -43,6 +43,11 @@ pub trait Law: Clone + Debug + Serialize + DeserializeOwned {
     /// How it leaves the first slow start.
     fn slow_start(_parameters: &Self::Parameters, _path: &Path) -> SlowStart {
         SlowStart::Standard
+    }
+
+    /// The least that a reduction leaves, segments.
+    fn least_segments(_parameters: &Self::Parameters) -> u8 {
+        LEAST_SEGMENTS
     }
 
     /// Every ACK, before the window moves: for measurements, and for laws that end slow start
@@ -110,7 +115,11 @@ impl<L: Law> CongestionControl for Windowed<L> {
     fn new(path: &Path, parameters: &L::Parameters, _seed: u64) -> Self {
         let law = L::new(path, parameters);
         let mut windowed = Windowed {
-            window: Window::new(path, L::slow_start(parameters, path)),
+            window: Window::new(
+                path,
+                L::slow_start(parameters, path),
+                L::least_segments(parameters),
+            ),
             undo: law.save(),
             law,
             parameters: *parameters,

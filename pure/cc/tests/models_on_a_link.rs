@@ -93,9 +93,9 @@ fn ledbat_keeps_the_queue_at_its_target() {
     }
 }
 
-/// FAST: in equilibrium alpha segments wait, and nothing is lost.
+/// Wei, Jin, Low, Hegde 2006: in equilibrium alpha segments wait, and nothing is lost.
 #[test]
-fn fast_keeps_alpha_segments_in_the_queue() {
+fn vectors_fast_keeps_alpha_segments_in_the_queue() {
     for alpha in [0, 8, 50] {
         let mut settings = Settings::from(AlgorithmId::Fast);
         settings

@@ -10,7 +10,13 @@ const MSS: u64 = 1000;
 /// Mean window over time, in segments, when every `period`-th segment is lost. Recovery takes no
 /// time, as in the derivations.
 fn mean_window(settings: impl Into<Settings>, rtt: Nanos, period: u64) -> f64 {
+    mean_window_over(settings, rtt, rtt, period)
+}
+
+/// The same where the RTT was `least` once.
+fn mean_window_over(settings: impl Into<Settings>, rtt: Nanos, least: Nanos, period: u64) -> f64 {
     let mut path = Path::new(MSS as u32);
+    path.on_rtt(least);
     path.on_rtt(rtt);
     let mut controller = Controller::new(settings, &path, 1);
     let (mut now, mut until_loss) = (SECOND, period);
@@ -66,6 +72,24 @@ fn vectors_reno_follows_1_22_over_the_root_of_p() {
         let mean = mean_window(AlgorithmId::Reno, 100 * MILLISECOND, period);
         let law = (1.5 * period as f64).sqrt();
         within(mean, law, 0.12, &format!("1/p = {period}"));
+    }
+}
+
+/// Westwood+ on a path whose queue stands, filled by others: a loss leaves the share RTTmin / RTT of the
+/// window. Grieco and Mascolo, "Mathematical analysis of Westwood+ TCP congestion control", IEE
+/// Proceedings 152(1), 2005: throughput is sqrt((1 - p) / (p RTT (RTT - RTTmin))), in their fluid model.
+/// With losses at equal distances the window is that of any AIMD that leaves a share f: sqrt((1 + f) /
+/// (2 (1 - f) p)), which is sqrt((1 + f) / 2) of it. The filters take a dozen round trips: between two
+/// losses must lie more.
+#[test]
+fn vectors_westwood_follows_grieco_and_mascolo() {
+    for (least, period) in [(50, 10_000), (50, 100_000), (75, 100_000)] {
+        let rtt = 100 * MILLISECOND;
+        let mean = mean_window_over(AlgorithmId::Westwood, rtt, least * MILLISECOND, period);
+        let kept = least as f64 / 100.0;
+        let fluid = (period as f64 / (1.0 - kept)).sqrt();
+        let law = fluid * ((1.0 + kept) / 2.0).sqrt();
+        within(mean, law, 0.12, &format!("1/p = {period}, f = {kept}"));
     }
 }
 

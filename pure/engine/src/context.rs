@@ -3,6 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
+use crate::tenants::Account;
 use crate::{Counters, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
@@ -22,6 +23,8 @@ pub(crate) struct Context<'a, P: Pool> {
     pub out: &'a mut Vec<Tx>,
     pub counters: &'a mut Counters,
     pub limits: &'a Limits,
+    /// By [`crate::TenantId`].
+    pub tenants: &'a mut [Account],
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
 }

@@ -183,6 +183,28 @@ counters! {
     cwr_set,
     /// SACK-permitted options inserted into SYN-ACKs.
     sack_inserted,
+    /// Connections on which another box was found at the other end.
+    peers_found,
+    /// Connections on which a hello was not answered, or none came.
+    peers_absent,
+    /// Connections on which a SYN had no room for a hello.
+    peers_without_room,
+    /// Connections on which the other box reported no more.
+    peers_lost,
+    /// Packets made ECN-capable on behalf of their sender.
+    ect_set,
+    /// CE marks taken away before the end saw them.
+    marks_cleared,
+    /// Reports of marks sent in packets of the ends (PACK).
+    reports_carried,
+    /// Reports of marks sent in packets of their own (FACK).
+    reports_alone,
+    /// Reports of marks received.
+    reports_heard,
+    /// Bytes of payload that the other box has reported as marked.
+    marked_bytes_heard,
+    /// Packets of senders beyond the edge that they had been shown, dropped.
+    policed,
     /// DSACK blocks received: something arrived twice.
     dsacks_received,
     /// Congestion events that proved to be none.

@@ -1,9 +1,9 @@
 //! What the engine asks of policy: who is governed, in which mode, by what.
 
-use windlass_cc::{MILLISECOND, Nanos, Settings};
+use windlass_cc::{ByteRate, MILLISECOND, Nanos, Settings};
 use windlass_wire::FlowKey;
 
-use crate::Side;
+use crate::{Side, Tenant, TenantId};
 
 /// How far the engine may go with a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -81,6 +81,34 @@ pub struct Verdict {
     pub headroom: bool,
     /// Offer SACK to the receiver on behalf of a sender that does not do it.
     pub insert_sack: bool,
+    /// Where marks of the network are heard of.
+    pub feedback: Feedback,
+    /// Data so many bytes beyond the edge that the sender was shown is dropped; `None`: it is not.
+    pub police_tolerance: Option<u32>,
+    /// What the flow may send, bytes per second of TCP payload; `None`: no limit.
+    pub cap: Option<ByteRate>,
+    /// Whose flow it is.
+    pub tenant: Option<TenantId>,
+}
+
+/// Who says that the network has marked packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Feedback {
+    /// The receiver, where the ends have agreed on ECN.
+    #[default]
+    Ends,
+    /// Another box on the receiver's side, if there is one; the ends need not know of ECN.
+    Boxes,
+}
+
+impl Feedback {
+    /// Its name in configuration and output.
+    pub fn name(self) -> &'static str {
+        match self {
+            Feedback::Ends => "ends",
+            Feedback::Boxes => "boxes",
+        }
+    }
 }
 
 impl Verdict {
@@ -92,6 +120,10 @@ impl Verdict {
             redundancy: Redundancy::OFF,
             headroom: true,
             insert_sack: true,
+            feedback: Feedback::Ends,
+            police_tolerance: None,
+            cap: None,
+            tenant: None,
         }
     }
 }
@@ -100,6 +132,11 @@ impl Verdict {
 pub trait Decide: Send {
     /// `flow` runs from the sender of the data to its receiver; `None` leaves this direction alone.
     fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict>;
+
+    /// The tenants that verdicts name by their index. Asked once.
+    fn tenants(&self) -> Vec<Tenant> {
+        Vec::new()
+    }
 }
 
 /// One verdict for every flow whose sender is inside.

@@ -9,8 +9,9 @@ use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::Decide;
+use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
-use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, Tx, TxChecksum};
+use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
 
 /// Names of passing connections kept for [`Engine::take_excluded`]. Beyond it they are not named,
 /// and their packets keep coming.
@@ -36,6 +37,7 @@ pub struct Engine {
     fired: Vec<u32>,
     counters: Counters,
     held: Held,
+    tenants: Vec<Account>,
     bypass: bool,
     seed: u64,
     excluded: Vec<FlowKey>,
@@ -46,6 +48,7 @@ impl Engine {
     /// An engine that starts at `now`. `seed` makes hashing and the algorithms' dice repeatable.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, now: Nanos, seed: u64) -> Self {
         Engine {
+            tenants: tenants::open(policy.tenants(), &[]),
             policy,
             limits,
             table: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -227,18 +230,24 @@ impl Engine {
     }
 
     /// Puts another policy in charge: of new connections altogether, of those that run in what can
-    /// change under way, which is algorithm and copies. Mode and head-room stay as they began, and
+    /// change under way, which is algorithm, copies and caps. Mode and head-room stay as they began, and
     /// a flow that the new policy leaves alone goes on as it was.
     pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
         for (_, conn) in self.conns.iter_mut() {
             conn.adopt(&*policy, &mut self.counters);
         }
+        self.tenants = tenants::open(policy.tenants(), &self.tenants);
         self.policy = policy;
     }
 
     /// What has been counted.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// What each tenant has sent, in the order of the policy.
+    pub fn tenants(&self) -> impl Iterator<Item = &TenantInfo> + '_ {
+        self.tenants.iter().map(|account| &account.info)
     }
 
     /// Connections in the table.
@@ -295,6 +304,7 @@ impl Engine {
             counters: &mut self.counters,
             limits: &self.limits,
             held: &mut self.held,
+            tenants: &mut self.tenants,
         };
         (context, &mut self.conns, &mut self.wheel, &*self.policy)
     }

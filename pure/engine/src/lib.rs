@@ -2,7 +2,7 @@
 //!
 //! [`Engine::on_packet`] takes a packet, [`Engine::on_timer`] the time; both add what is to be sent
 //! to a list. `conn` knows handshakes and the two directions of a connection, `flow` everything
-//! about one direction of data.
+//! about one direction of data, `peer` what two boxes tell each other over the ends' heads.
 #![forbid(unsafe_code)]
 
 mod conn;
@@ -12,14 +12,17 @@ mod decide;
 mod engine;
 mod flow;
 mod limits;
+mod peer;
 mod port;
 mod seq;
+mod tenants;
 mod wheel;
 
 pub use counters::{Counters, PassReason};
-pub use decide::{Decide, Mode, Redundancy, Verdict};
+pub use decide::{Decide, Feedback, Mode, Redundancy, Verdict};
 pub use engine::Engine;
 pub use flow::{FlowInfo, LimitedBy};
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Side, Tx, TxChecksum};
+pub use tenants::{Tenant, TenantId, TenantInfo};
 pub use windlass_cc::{AlgorithmId, Nanos};

@@ -25,6 +25,7 @@ pub mod paper;
 pub mod rows;
 mod scalar;
 pub mod setup;
+mod sizes;
 pub mod statistics;
 mod window;
 
@@ -35,4 +36,5 @@ pub use observed::Observed;
 pub use rows::Row;
 pub use scalar::Scalar;
 pub use setup::Setup;
+pub use sizes::Sizes;
 pub use windlass_policy::ConfigError;

@@ -52,6 +52,12 @@ pub enum Metric {
     CwndPacketsMean,
     /// How far a flow's congestion window is from another contestant's, in the mean over its course.
     WindowErrorPercent,
+    /// Median round trip of the probes, of a run.
+    ProbeRttMsMedian,
+    /// What 99 of 100 probes take at most, of a run.
+    ProbeRttMsP99,
+    /// What 999 of 1000 probes take at most, of a run.
+    ProbeRttMsP999,
     /// Share of the machine's processors that was not idle, of a run.
     MachineBusyPercent,
     /// Processor time of the box by time, of a run.
@@ -78,7 +84,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 25] = [
+    pub const ALL: [(&'static str, Metric); 28] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
@@ -104,6 +110,9 @@ impl Metric {
         ("utilisation_percent", Metric::UtilisationPercent),
         ("cwnd_packets_mean", Metric::CwndPacketsMean),
         ("window_error_percent", Metric::WindowErrorPercent),
+        ("probe_rtt_ms_median", Metric::ProbeRttMsMedian),
+        ("probe_rtt_ms_p99", Metric::ProbeRttMsP99),
+        ("probe_rtt_ms_p999", Metric::ProbeRttMsP999),
         ("machine_busy_percent", Metric::MachineBusyPercent),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
@@ -121,6 +130,7 @@ impl Metric {
             Metric::Seconds | Metric::ConvergenceS => " s",
             Metric::GoodputMbitS => " Mbit/s",
             _ if self.name().ends_with("_percent") => " %",
+            _ if self.name().contains("_ms_") => " ms",
             _ => "",
         }
     }
@@ -143,6 +153,9 @@ impl Metric {
                 | Metric::SharePercent
                 | Metric::Jain
                 | Metric::UtilisationPercent
+                | Metric::ProbeRttMsMedian
+                | Metric::ProbeRttMsP99
+                | Metric::ProbeRttMsP999
                 | Metric::MachineBusyPercent
                 | Metric::CpuPercent
                 | Metric::MaxRssMb
@@ -240,6 +253,9 @@ impl Metric {
             }
             Metric::Jain => plain(jain(&goodputs(&chosen))?),
             Metric::UtilisationPercent => plain(first.utilisation_percent?),
+            Metric::ProbeRttMsMedian => plain(first.probes?.median_ms),
+            Metric::ProbeRttMsP99 => plain(first.probes?.p99_ms),
+            Metric::ProbeRttMsP999 => plain(first.probes?.p999_ms),
             Metric::MachineBusyPercent => plain(first.machine_busy_percent?),
             Metric::CpuPercent => plain(first.cpu_percent?),
             Metric::MaxRssMb => plain(first.max_rss_mb?),

@@ -57,6 +57,21 @@ pub struct LinkObserved {
     pub max_queue_bytes: u64,
 }
 
+/// What probes have measured, all of them together, from when on the run is measured.
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct ProbesObserved {
+    /// That were sent, and had the time to come back.
+    pub sent: u64,
+    /// That never came back.
+    pub lost: u64,
+    /// Median of the round trip, ms.
+    pub median_ms: f64,
+    /// What 99 of 100 do not exceed, ms.
+    pub p99_ms: f64,
+    /// What 999 of 1000 do not exceed, ms.
+    pub p999_ms: f64,
+}
+
 /// Who has sampled a series.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -128,7 +143,9 @@ pub struct Observed {
     pub down: Vec<LinkObserved>,
     /// Toward the servers, by bottleneck.
     pub up: Vec<LinkObserved>,
-    /// The box's own counters.
+    /// Of the round trip, if there were any.
+    pub probes: Option<ProbesObserved>,
+    /// The box's own counters; those of the one beside the clients begin with `far_`.
     pub counters: BTreeMap<String, u64>,
     /// Time series, if asked for.
     pub series: Vec<Series>,

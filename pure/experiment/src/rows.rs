@@ -2,11 +2,13 @@
 
 use crate::arrived::{convergence_s, utilisation_percent};
 use crate::experiment::{Experiment, Run};
-use crate::observed::{FlowObserved, LinkObserved, Observed, Sample, Series, Source};
+use crate::observed::{
+    FlowObserved, LinkObserved, Observed, ProbesObserved, Sample, Series, Source,
+};
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 33] = [
+pub const COLUMNS: [&str; 36] = [
     "case",
     "contestant",
     "repetition",
@@ -37,6 +39,9 @@ pub const COLUMNS: [&str; 33] = [
     "link_dropped_packets",
     "link_marked_packets",
     "link_max_queue_bytes",
+    "probe_rtt_ms_median",
+    "probe_rtt_ms_p99",
+    "probe_rtt_ms_p999",
     "machine_busy_percent",
     "cpu_percent",
     "max_rss_mb",
@@ -105,6 +110,8 @@ pub struct Row {
     pub window: Vec<(u64, f64)>,
     /// Sum over the bottlenecks toward the clients, of the run as a whole.
     pub link: LinkObserved,
+    /// Round trips over the links alone, of the run as a whole.
+    pub probes: Option<ProbesObserved>,
     /// Share of the machine's processors that was not idle, of the run as a whole.
     pub machine_busy_percent: Option<f64>,
     /// Processor time of the box by time, of the run as a whole.
@@ -154,6 +161,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
 
 fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let group = &run.setup.flows[flow.group];
+    let bytes = group.bytes_of(run.setup.seed, flow.index);
     let from_s = run.setup.measure_from_ns as f64 / 1e9;
     let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
@@ -162,7 +170,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         contestant: run.contestant,
         repetition: run.repetition,
         seed: run.setup.seed,
-        flow: group.name.clone(),
+        flow: group.name_of(bytes),
         index: flow.index,
         background: group.background,
         start_s: rounded(flow.start_s),
@@ -188,6 +196,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         utilisation_percent: None,
         window: window(observed, flow, &governs),
         link: sum(&observed.down),
+        probes: observed.probes,
         machine_busy_percent: observed.machine_busy_share.map(|s| rounded(s * 100.0)),
         cpu_percent: usage.map(|u| rounded(u.cpu_s / u.span_s * 100.0)),
         max_rss_mb: usage.map(|u| rounded(u.max_rss_bytes as f64 / 1e6)),

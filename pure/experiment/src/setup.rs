@@ -10,13 +10,15 @@
 //! that the pair names, in that order, and the ACKs the same ones back. A line is one pair and
 //! one bottleneck; a dumbbell is many pairs and one bottleneck; a parking lot has many
 //! bottlenecks, of which one pair crosses all and the others one each; many-to-one is many servers
-//! and one client.
+//! and one client; on on-ramps a pair enters before each of the bottlenecks, and all leave behind the
+//! last; a switch has a bottleneck for each client, which is its port toward that host.
 
 use std::net::Ipv4Addr;
 
 use serde::{Deserialize, Serialize};
 
 pub use crate::algorithm::Algorithm;
+pub use crate::sizes::Sizes;
 
 /// Most hosts of either kind: they get their addresses by index.
 pub const MAX_HOSTS: usize = 250;
@@ -83,6 +85,8 @@ pub struct Direction {
     pub queue_bytes: u64,
     /// ECN-capable packets that meet this much queue are marked, bytes.
     pub ecn_mark_bytes: Option<u64>,
+    /// Others that meet as much are dropped, as switches do it (WRED).
+    pub drops_not_ect: bool,
 }
 
 /// A change of a bottleneck in mid-run.
@@ -169,8 +173,8 @@ pub enum PathBox {
     },
     /// Any other program that connects two interfaces; not on `sim`.
     Command {
-        /// Words; `{inside}` and `{outside}` are replaced by the interfaces' names. Ended by
-        /// SIGTERM.
+        /// Words; `{inside}` and `{outside}` are replaced by the interfaces' names, `{windlass}` by
+        /// the program under test. Ended by SIGTERM.
         words: Vec<String>,
     },
 }
@@ -181,12 +185,17 @@ pub enum PathBox {
 pub struct FlowGroup {
     /// Its name in rows and checks.
     pub name: String,
-    /// Index of the pair that they run between.
+    /// Index of the pair that they run between, the first of several.
     pub pair: usize,
+    /// Among so many pairs they go around; 0 or 1: all between the one.
+    pub pairs: usize,
     /// How many transfers.
     pub count: u32,
     /// Size of each, bytes. They end when all has arrived, or at the time limit.
     pub bytes: u64,
+    /// Sizes by chance instead, of which none is larger than `bytes`; they begin at random times
+    /// then, `interval_ns` apart in the mean.
+    pub sizes: Option<Sizes>,
     /// When the first one begins, ns.
     pub start_ns: u64,
     /// Each next one begins so much later, ns.
@@ -216,6 +225,18 @@ pub struct CrossTraffic {
     pub on_ns: u64,
     /// How long it stays off, ns.
     pub off_ns: u64,
+}
+
+/// Small packets that ask what a round trip over the links takes: one way and back, at all times, as
+/// a program that measures latency sees it. The hosts and the box have no part in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Probe {
+    /// Index of the pair whose way they go.
+    pub pair: usize,
+    /// Between two of them, ns.
+    pub interval_ns: u64,
+    /// Size of each, bytes.
+    pub packet_bytes: u32,
 }
 
 /// What is kept beside the figures of each flow.
@@ -251,10 +272,14 @@ pub struct Setup {
     pub pairs: Vec<Pair>,
     /// What stands in the path.
     pub path_box: PathBox,
+    /// Another Windlass stands beside the clients, which are on its inside, with the same policy.
+    pub both_ends: bool,
     /// TCP.
     pub flows: Vec<FlowGroup>,
     /// UDP.
     pub cross_traffic: Vec<CrossTraffic>,
+    /// Of the round trip.
+    pub probes: Vec<Probe>,
     /// What to keep.
     pub record: Record,
 }

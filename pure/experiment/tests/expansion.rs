@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use windlass_experiment::setup::{Loss, PathBox, Setup};
+use windlass_experiment::setup::{Loss, PathBox, Setup, Sizes};
 use windlass_experiment::{Condition, Experiment, Run, Settings};
 use windlass_policy::Config;
 
@@ -255,6 +255,48 @@ fn topologies_have_their_routes() {
         routes("kind = \"many-to-one\"\nsenders = 2"),
         [(0, 0, vec![0]), (1, 0, vec![0])]
     );
+    assert_eq!(
+        routes("kind = \"on-ramps\"\nramps = 3"),
+        [(0, 0, vec![0, 1, 2]), (1, 1, vec![1, 2]), (2, 2, vec![2])]
+    );
+    assert_eq!(
+        routes("kind = \"switch\"\nports = 3\nstrides = [1, 2]"),
+        [
+            (0, 1, vec![1]),
+            (1, 2, vec![2]),
+            (2, 0, vec![0]),
+            (0, 2, vec![2]),
+            (1, 0, vec![0]),
+            (2, 1, vec![1]),
+        ]
+    );
+}
+
+#[test]
+fn flows_go_around_pairs_with_sizes_by_chance_and_probes_beside_them() {
+    let setup = setup(&format!(
+        "{LINK}ecn_mark_packets = 10\ndrops_not_ect = true\n\
+         [topology]\nkind = \"dumbbell\"\npairs = 5\n\
+         [[flows]]\nmb = 3\npair = 1\npairs = 4\ncount = 9\nsizes = \"web-search\"\n\
+         interval_s = 0.1\n[[probe]]\npair = 2\ninterval_ms = 0.5\n\
+         [box]\nkind = \"windlass\"\nboth_ends = true\nfeedback = \"boxes\"\npolice = true\n"
+    ));
+    let flows = &setup.flows[0];
+    assert_eq!([0, 3, 4].map(|i| flows.pair_of(i)), [1, 4, 1]);
+    assert_eq!(flows.sizes, Some(Sizes::WebSearch));
+    assert!((0..9).all(|i| flows.bytes_of(1, i) <= 3_000_000));
+    assert_eq!(
+        (setup.probes[0].pair, setup.probes[0].interval_ns),
+        (2, 500_000)
+    );
+    assert!(setup.both_ends && setup.bottlenecks[0].down.drops_not_ect);
+    let PathBox::Windlass { policy } = setup.path_box else {
+        panic!("no box");
+    };
+    let verdict = Config::parse(&policy, "policy").expect("a policy").rules[0].verdict;
+    let verdict = verdict.expect("governed");
+    assert_eq!(verdict.feedback.name(), "boxes");
+    assert_eq!(verdict.police_tolerance, Some(3000));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The configuration file as a whole.
 
 use windlass_cc::AlgorithmId;
-use windlass_engine::{Limits, Mode, Redundancy, Verdict};
+use windlass_engine::{Limits, Mode, Redundancy, Tenant, Verdict};
 
 use crate::error::{ConfigError, Wrong};
 use crate::limits;
@@ -9,6 +9,7 @@ use crate::policy::Policy;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
 use crate::settings::{self, DEFAULT_ALGORITHM};
+use crate::tenants;
 
 /// The version of the file format.
 pub const VERSION: u64 = 1;
@@ -77,6 +78,8 @@ pub struct Config {
     pub device: BoxConfig,
     /// Limits of the whole box.
     pub limits: Limits,
+    /// Whose the flows are.
+    pub tenants: Vec<Tenant>,
     /// The rules in order; at least one, and at least one that governs.
     pub rules: Vec<Rule>,
 }
@@ -86,6 +89,7 @@ impl Default for Config {
         Config {
             device: BoxConfig::default(),
             limits: Limits::default(),
+            tenants: Vec::new(),
             rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
         }
     }
@@ -136,7 +140,7 @@ impl Config {
 
     /// The rules, ready to be asked.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.rules.clone())
+        Policy::new(self.rules.clone(), self.tenants.clone())
     }
 }
 
@@ -150,21 +154,24 @@ fn read(text: &str) -> Result<Config, Wrong> {
     if let Some(value) = file.take("limits") {
         config.limits = limits::read(value.section("[limits]")?)?;
     }
+    if let Some(value) = file.take("tenant") {
+        config.tenants = tenants::read(value)?;
+    }
     let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
     if let Some(value) = file.take("default") {
         let mut section = value.section("[default]")?;
-        default = settings::verdict(&mut section, default)?;
+        default = settings::verdict(&mut section, default, &config.tenants)?;
         section.finish()?;
     }
     config.rules = match file.take("rule") {
         None => vec![Rule::everything(default)],
-        Some(value) => read_rules(value, default)?,
+        Some(value) => read_rules(value, default, &config.tenants)?,
     };
     file.finish()?;
     Ok(config)
 }
 
-fn read_rules(value: Value<'_>, default: Verdict) -> Result<Vec<Rule>, Wrong> {
+fn read_rules(value: Value<'_>, default: Verdict, tenants: &[Tenant]) -> Result<Vec<Rule>, Wrong> {
     let span = value.span();
     let mut rules = Vec::new();
     for value in value.list("[[rule]]")? {
@@ -172,6 +179,7 @@ fn read_rules(value: Value<'_>, default: Verdict) -> Result<Vec<Rule>, Wrong> {
             value.section("[[rule]]")?,
             rules.len() + 1,
             default,
+            tenants,
         )?);
     }
     if rules.iter().all(|r: &Rule| r.verdict.is_none()) {

@@ -37,6 +37,7 @@ mod prefix;
 pub mod read;
 mod rule;
 mod settings;
+mod tenants;
 
 pub use algorithm::read as read_algorithm;
 pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
@@ -44,4 +45,4 @@ pub use error::{ConfigError, Wrong, suggest};
 pub use policy::Policy;
 pub use prefix::Prefix;
 pub use rule::{Rule, Senders};
-pub use settings::{MODES, REDUNDANCIES, mode_named, redundancy_named};
+pub use settings::{FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};

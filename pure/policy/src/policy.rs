@@ -1,6 +1,6 @@
 //! The rules, ready to be asked.
 
-use windlass_engine::{Decide, Side, Verdict};
+use windlass_engine::{Decide, Side, Tenant, TenantId, Verdict};
 use windlass_wire::FlowKey;
 
 use crate::rule::Rule;
@@ -9,20 +9,37 @@ use crate::rule::Rule;
 #[derive(Clone, Debug)]
 pub struct Policy {
     rules: Vec<Rule>,
+    tenants: Vec<Tenant>,
 }
 
 impl Policy {
-    pub(crate) fn new(mut rules: Vec<Rule>) -> Policy {
+    pub(crate) fn new(mut rules: Vec<Rule>, tenants: Vec<Tenant>) -> Policy {
         for rule in &mut rules {
             rule.ports.sort_unstable();
             rule.ports.dedup();
         }
-        Policy { rules }
+        Policy { rules, tenants }
+    }
+
+    /// The policy for one of several workers: a tenant's cap is divided among them, since they share
+    /// nothing on the packet path.
+    pub fn for_one_of(&self, workers: usize) -> Policy {
+        let mut policy = self.clone();
+        for tenant in &mut policy.tenants {
+            tenant.cap = tenant.cap.map(|cap| (cap / workers.max(1) as u64).max(1));
+        }
+        policy
     }
 
     /// The rule for this flow, which runs from its sender to its receiver.
     pub fn rule(&self, flow: &FlowKey, sender: Side) -> Option<&Rule> {
         self.rules.iter().find(|r| matches(r, flow, sender))
+    }
+
+    /// What this tenant is called.
+    pub fn tenant_name(&self, id: TenantId) -> Option<&str> {
+        let tenant = self.tenants.get(usize::from(id.0))?;
+        Some(&tenant.name)
     }
 
     /// The ports outside of which nothing can be governed, in order; `None`: any port may be.
@@ -41,6 +58,10 @@ impl Policy {
 impl Decide for Policy {
     fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict> {
         self.rule(flow, sender)?.verdict
+    }
+
+    fn tenants(&self) -> Vec<Tenant> {
+        self.tenants.clone()
     }
 }
 

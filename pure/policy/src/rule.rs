@@ -1,6 +1,6 @@
 //! One `[[rule]]`: which flows, and what with them.
 
-use windlass_engine::{Side, Verdict};
+use windlass_engine::{Side, Tenant, Verdict};
 
 use crate::error::Wrong;
 use crate::prefix::Prefix;
@@ -75,6 +75,7 @@ impl Rule {
         mut section: Section<'_>,
         number: usize,
         default: Verdict,
+        tenants: &[Tenant],
     ) -> Result<Rule, Wrong> {
         let mut rule = Rule::everything(default);
         rule.name = match section.take("name") {
@@ -100,7 +101,7 @@ impl Rule {
             Some(value) => value.boolean()?,
             None => true,
         };
-        let verdict = settings::verdict(&mut section, default)?;
+        let verdict = settings::verdict(&mut section, default, tenants)?;
         rule.verdict = govern.then_some(verdict);
         section.finish()?;
         Ok(rule)

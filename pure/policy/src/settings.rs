@@ -1,11 +1,12 @@
 //! What a rule wants done: mode, algorithm, second copies, help for the sender.
 
 use windlass_cc::{AlgorithmId, MILLISECOND};
-use windlass_engine::{Mode, Redundancy, Verdict};
+use windlass_engine::{Feedback, Mode, Redundancy, Tenant, Verdict};
 
 use crate::algorithm;
 use crate::error::Wrong;
 use crate::read::{Section, Value};
+use crate::tenants;
 
 /// The modes by name.
 pub const MODES: [(&str, Mode); 3] = [
@@ -20,6 +21,13 @@ pub const REDUNDANCIES: [(&str, Redundancy); 3] = [
     ("repairs", Redundancy::REPAIRS),
     ("early", Redundancy::EARLY),
 ];
+
+/// Who reports marks, by name.
+pub const FEEDBACKS: [(&str, Feedback); 2] = [("ends", Feedback::Ends), ("boxes", Feedback::Boxes)];
+
+/// Two full segments: a window probe may lie beyond the edge.
+const POLICE_TOLERANCE_BYTES: u32 = 3000;
+const POLICE_TOLERANCE_RANGE: core::ops::RangeInclusive<u64> = 1..=1 << 20;
 
 /// Algorithm where nothing else is said.
 pub(crate) const DEFAULT_ALGORITHM: AlgorithmId = AlgorithmId::Bbr;
@@ -40,7 +48,11 @@ pub fn redundancy_named(name: &str) -> Option<Redundancy> {
 }
 
 /// Reads what `section` says about a verdict; the rest is as in `default`.
-pub(crate) fn verdict(section: &mut Section<'_>, default: Verdict) -> Result<Verdict, Wrong> {
+pub(crate) fn verdict(
+    section: &mut Section<'_>,
+    default: Verdict,
+    known: &[Tenant],
+) -> Result<Verdict, Wrong> {
     let mut verdict = default;
     if let Some(value) = section.take("mode") {
         verdict.mode = value.word(&MODES)?;
@@ -57,7 +69,32 @@ pub(crate) fn verdict(section: &mut Section<'_>, default: Verdict) -> Result<Ver
     if let Some(value) = section.take("insert_sack") {
         verdict.insert_sack = value.boolean()?;
     }
+    if let Some(value) = section.take("feedback") {
+        verdict.feedback = value.word(&FEEDBACKS)?;
+    }
+    if let Some(value) = section.take("police") {
+        verdict.police_tolerance = police(value)?;
+    }
+    if let Some(value) = section.take("cap_mbit") {
+        verdict.cap = Some(tenants::cap(&value)?);
+    }
+    if let Some(value) = section.take("tenant") {
+        verdict.tenant = Some(tenants::named(&value, known)?);
+    }
     Ok(verdict)
+}
+
+/// Yes or no, or a table with a tolerance.
+fn police(value: Value<'_>) -> Result<Option<u32>, Wrong> {
+    if !value.is_table() {
+        let wanted = value.boolean()?;
+        return Ok(wanted.then_some(POLICE_TOLERANCE_BYTES));
+    }
+    let mut section = value.section("police")?;
+    let tolerance = section.need("tolerance_bytes", "3000")?;
+    let tolerance = tolerance.integer(POLICE_TOLERANCE_RANGE, "bytes")?;
+    section.finish()?;
+    Ok(Some(tolerance as u32))
 }
 
 /// A word, or a table of which what is not said is off, and the budget full.

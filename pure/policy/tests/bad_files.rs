@@ -6,6 +6,60 @@ use windlass_policy::Config;
 type Bad = (&'static str, (usize, usize), &'static str, &'static str);
 
 const BAD: &[Bad] = &[
+    (
+        "version = 1\n[[tenant]]\ncap_mbit = 5\n",
+        (2, 1),
+        "[[tenant]] has no name",
+        "name = \"blue\"",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"a\"\n",
+        (5, 8),
+        "two tenants are called \"a\"",
+        "a name of its own",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 0\n",
+        (4, 12),
+        "cap_mbit is out of range: 0",
+        "0.01 to",
+    ),
+    (
+        "version = 1\n[[rule]]\ntenant = \"blue\"\n",
+        (3, 10),
+        "there is no tenant \"blue\"",
+        "[[tenant]] with name = \"blue\"",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"blue\"\n[default]\ntenant = \"bleu\"\n",
+        (5, 10),
+        "there is no tenant \"bleu\"",
+        "did you mean \"blue\"",
+    ),
+    (
+        "version = 1\n[default]\nfeedback = \"box\"\n",
+        (3, 12),
+        "unknown feedback \"box\"",
+        "did you mean \"boxes\"",
+    ),
+    (
+        "version = 1\n[default]\npolice = 3\n",
+        (3, 10),
+        "police is true or false",
+        "police = true",
+    ),
+    (
+        "version = 1\n[default]\npolice = { tolerance_bytes = 0 }\n",
+        (3, 30),
+        "tolerance_bytes is out of range",
+        "1 to 1048576 bytes",
+    ),
+    (
+        "version = 1\n[default]\ncap_mbit = \"5\"\n",
+        (3, 12),
+        "cap_mbit is a number",
+        "cap_mbit = 0.01",
+    ),
     ("", (1, 1), "no version", "version = 1"),
     ("[box]\n", (1, 1), "no version", "first line"),
     ("version = 2\n", (1, 11), "version 2", "version = 1"),

@@ -70,7 +70,9 @@ impl Ends {
                 .wrapping_add((index as u32).wrapping_mul(0x0100_0193)),
             ..end.clone()
         };
-        let configs = [shifted(&scenario.server), shifted(&scenario.client)];
+        let server = scenario.other_servers.get(&index);
+        let server = server.unwrap_or(&scenario.server);
+        let configs = [shifted(server), shifted(&scenario.client)];
         Ends::new(key, 0, stream, configs, plan.clone(), true)
     }
 

@@ -17,6 +17,7 @@ mod names;
 pub mod network;
 mod node;
 mod pool;
+mod probes;
 mod ranges;
 mod rng;
 mod scenario;

@@ -103,6 +103,11 @@ impl<T: Clone> Link<T> {
         self.offer(now, Kind::Cross, bytes, false, item)
     }
 
+    /// Offers a packet that may be marked, and counts as cross traffic.
+    pub(crate) fn send_probe(&mut self, now: Nanos, bytes: u32, item: T) -> Fate {
+        self.offer(now, Kind::Cross, bytes, true, item)
+    }
+
     fn offer(&mut self, now: Nanos, kind: Kind, bytes: u32, ect: bool, item: T) -> Fate {
         self.advance(now);
         let stats = &mut self.stats[kind as usize];
@@ -114,7 +119,12 @@ impl<T: Clone> Link<T> {
             return Fate::Lost;
         }
         let mark = self.config.ecn_mark_bytes;
-        let marked_ce = ect && mark.is_some_and(|at| self.queue_bytes >= at);
+        let meets_queue = mark.is_some_and(|at| self.queue_bytes >= at);
+        if meets_queue && !ect && self.config.drops_not_ect {
+            self.stats[kind as usize].dropped += 1;
+            return Fate::Dropped;
+        }
+        let marked_ce = ect && meets_queue;
         let copy = draw.twice.then(|| item.clone());
         let queued = |item| Queued {
             item,

@@ -48,6 +48,8 @@ pub struct LinkConfig {
     pub queue_bytes: u64,
     /// ECN-capable packets that find at least this much queued are marked, bytes.
     pub ecn_mark_bytes: Option<u64>,
+    /// Others that find as much queued are dropped, as switches do it (WRED).
+    pub drops_not_ect: bool,
 }
 
 impl LinkConfig {
@@ -62,6 +64,7 @@ impl LinkConfig {
         duplicate_ratio: 0.0,
         queue_bytes: u64::MAX,
         ecn_mark_bytes: None,
+        drops_not_ect: false,
     };
 }
 
@@ -84,6 +87,7 @@ impl From<&Direction> for LinkConfig {
             duplicate_ratio: direction.duplicate_ratio,
             queue_bytes: direction.queue_bytes,
             ecn_mark_bytes: direction.ecn_mark_bytes,
+            drops_not_ect: direction.drops_not_ect,
         }
     }
 }

@@ -8,11 +8,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use windlass_cc::Nanos;
-use windlass_experiment::observed::LinkObserved;
+use windlass_experiment::observed::{LinkObserved, ProbesObserved};
 use windlass_experiment::setup::{Change, Pair, Setup};
 
 use crate::cross_traffic::Generator;
-use crate::link::{Link, LinkConfig, LinkStats};
+use crate::link::{Fate, Link, LinkConfig, LinkStats};
+use crate::probes::Probes;
 use crate::rng::Rng;
 
 /// Streams of the seed from here on are those of the links.
@@ -59,14 +60,22 @@ struct Transit<T> {
     item: T,
 }
 
-/// `None`: cross traffic, which nobody receives.
-type Cargo<T> = Option<Transit<T>>;
+/// What crosses a link.
+#[derive(Clone)]
+enum Cargo<T> {
+    Packet(Transit<T>),
+    /// A probe that left its server then.
+    Probe(Transit<Nanos>),
+    /// Cross traffic, which nobody receives.
+    Cross,
+}
 
 /// What happens next inside.
 #[derive(Clone, Copy)]
 enum Event {
     Change,
     Cross(usize),
+    Probe(usize),
     Arrival(Toward, usize),
 }
 
@@ -78,6 +87,9 @@ pub struct Network<T> {
     /// Index of the bottleneck and the change, in order of time.
     changes: VecDeque<(usize, Change)>,
     cross: Vec<Generator>,
+    probes: Probes,
+    /// Probes on the links.
+    probes_under_way: u64,
     started: Option<Nanos>,
     now: Nanos,
     /// What has left its last link, by the time at which it arrives and the order.
@@ -109,6 +121,7 @@ impl<T: Clone> Network<T> {
         let mut network = Network::of(setup.pairs.clone(), links);
         network.changes = changes.into();
         network.cross = setup.cross_traffic.iter().map(Generator::new).collect();
+        network.probes = Probes::new(&setup.probes, setup.measure_from_ns);
         network
     }
 
@@ -130,6 +143,8 @@ impl<T: Clone> Network<T> {
             links,
             changes: VecDeque::new(),
             cross: Vec::new(),
+            probes: Probes::default(),
+            probes_under_way: 0,
             started: None,
             now: 0,
             arrived: BTreeMap::new(),
@@ -144,6 +159,7 @@ impl<T: Clone> Network<T> {
         for generator in &mut self.cross {
             generator.start(now);
         }
+        self.probes.start(now);
     }
 
     /// A packet of `bytes` of the pair with this index enters. `ect`: it may be marked. `now` must
@@ -167,7 +183,7 @@ impl<T: Clone> Network<T> {
             marked_ce: false,
             item,
         };
-        self.pass_on(self.now, packet);
+        self.pass_on(self.now, Cargo::Packet(packet));
     }
 
     /// When [`Network::receive`] wants to be called next, if nothing else is sent.
@@ -196,6 +212,11 @@ impl<T: Clone> Network<T> {
     pub fn cross_observed(&self) -> Vec<LinkObserved> {
         let [down, _] = &self.links;
         down.iter().map(|l| l.cross_stats().into()).collect()
+    }
+
+    /// What the probes have measured; `None` if there are none, or none has come back.
+    pub fn probes_observed(&self) -> Option<ProbesObserved> {
+        self.probes.observed(self.probes_under_way)
     }
 
     /// Counts of one direction of a bottleneck, cross traffic left out.
@@ -229,16 +250,13 @@ impl<T: Clone> Network<T> {
                 Event::Cross(index) => {
                     let (bottleneck, bytes) = self.cross[index].emit();
                     let link = &mut self.links[Toward::Clients as usize][bottleneck];
-                    link.send_cross(self.now, bytes, None);
+                    link.send_cross(self.now, bytes, Cargo::Cross);
                 }
+                Event::Probe(index) => self.send_probe(index),
                 Event::Arrival(toward, index) => {
                     let delivery = self.links[toward as usize][index].receive(self.now);
-                    if let Some(delivery) = delivery
-                        && let Some(mut packet) = delivery.item
-                    {
-                        packet.hops += 1;
-                        packet.marked_ce |= delivery.marked_ce;
-                        self.pass_on(delivery.at, packet);
+                    if let Some(delivery) = delivery {
+                        self.pass_on(delivery.at, delivery.item.over(delivery.marked_ce));
                     }
                 }
             }
@@ -246,7 +264,7 @@ impl<T: Clone> Network<T> {
         self.now = self.now.max(now);
     }
 
-    /// Of events at one time changes come first, then cross traffic, then arrivals.
+    /// Of events at one time changes come first, then cross traffic, probes, arrivals.
     fn next_event(&self) -> Option<(Nanos, Event)> {
         let mut next: Option<(Nanos, Event)> = None;
         let mut consider = |at: Option<Nanos>, event| {
@@ -261,6 +279,9 @@ impl<T: Clone> Network<T> {
         }
         for (index, generator) in self.cross.iter().enumerate() {
             consider(generator.next_at(), Event::Cross(index));
+        }
+        if let Some((at, index)) = self.probes.next_at() {
+            consider(Some(at), Event::Probe(index));
         }
         for toward in Toward::BOTH {
             for (index, link) in self.links[toward as usize].iter().enumerate() {
@@ -282,30 +303,102 @@ impl<T: Clone> Network<T> {
         ups[bottleneck].set_config(self.now, up);
     }
 
-    /// Puts a packet that has arrived somewhere at `at` onto the next link of its way.
-    fn pass_on(&mut self, at: Nanos, packet: Transit<T>) {
-        let pair = &self.pairs[packet.pair];
-        let left = pair.route.len() - packet.hops;
-        let toward = packet.toward;
+    /// A probe leaves its server.
+    fn send_probe(&mut self, index: usize) {
+        let probe = self.probes.emit(index, self.now);
+        self.probes_under_way += 1;
+        let packet = Transit {
+            pair: probe.pair,
+            toward: Toward::Clients,
+            hops: 0,
+            bytes: probe.packet_bytes,
+            // A switch that marks must not drop it.
+            ect: true,
+            marked_ce: false,
+            item: self.now,
+        };
+        self.pass_on(self.now, Cargo::Probe(packet));
+    }
+
+    /// Puts what has arrived somewhere at `at` onto the next link of its way.
+    fn pass_on(&mut self, at: Nanos, cargo: Cargo<T>) {
+        let Some((pair, toward, hops, bytes, ect)) = cargo.way() else {
+            return;
+        };
+        let pair = &self.pairs[pair];
+        let left = pair.route.len() - hops;
         if left > 0 {
             let index = match toward {
-                Toward::Clients => pair.route[packet.hops],
+                Toward::Clients => pair.route[hops],
                 Toward::Servers => pair.route[left - 1],
             };
             let link = &mut self.links[toward as usize][index];
-            link.send(at, packet.bytes, packet.ect, Some(packet));
+            if matches!(cargo, Cargo::Packet(_)) {
+                link.send(at, bytes, ect, cargo);
+            } else if link.send_probe(at, bytes, cargo) != Fate::Queued {
+                self.probes_under_way = self.probes_under_way.saturating_sub(1);
+            }
             return;
         }
         let due = at + pair.extra_delay_ns;
+        match cargo {
+            Cargo::Packet(packet) => self.arrive(due, packet),
+            Cargo::Probe(packet) => self.turn_probe(due, packet),
+            Cargo::Cross => {}
+        }
+    }
+
+    /// Half of a probe's way is done, or all of it.
+    fn turn_probe(&mut self, at: Nanos, packet: Transit<Nanos>) {
+        if packet.toward == Toward::Clients {
+            let back = Transit {
+                toward: Toward::Servers,
+                hops: 0,
+                ..packet
+            };
+            return self.pass_on(at, Cargo::Probe(back));
+        }
+        self.probes_under_way = self.probes_under_way.saturating_sub(1);
+        self.probes.take(packet.item, at);
+    }
+
+    fn arrive(&mut self, due: Nanos, packet: Transit<T>) {
         self.order += 1;
         let arrival = Arrival {
             due,
             pair: packet.pair,
-            toward,
+            toward: packet.toward,
             item: packet.item,
             marked_ce: packet.marked_ce,
         };
         self.arrived.insert((due, self.order), arrival);
+    }
+}
+
+impl<T> Cargo<T> {
+    /// Pair, direction, links behind it, size, and whether it may be marked.
+    fn way(&self) -> Option<(usize, Toward, usize, u32, bool)> {
+        match self {
+            Cargo::Packet(p) => Some((p.pair, p.toward, p.hops, p.bytes, p.ect)),
+            Cargo::Probe(p) => Some((p.pair, p.toward, p.hops, p.bytes, p.ect)),
+            Cargo::Cross => None,
+        }
+    }
+
+    /// With one link more behind it.
+    fn over(self, marked_ce: bool) -> Self {
+        match self {
+            Cargo::Packet(mut packet) => {
+                packet.hops += 1;
+                packet.marked_ce |= marked_ce;
+                Cargo::Packet(packet)
+            }
+            Cargo::Probe(mut packet) => {
+                packet.hops += 1;
+                Cargo::Probe(packet)
+            }
+            Cargo::Cross => Cargo::Cross,
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Networks against arithmetic.
 
 use windlass_cc::{MILLISECOND, SECOND};
-use windlass_experiment::setup::{Bottleneck, CrossTraffic, Direction, Loss, Setup};
+use windlass_experiment::setup::{Bottleneck, CrossTraffic, Direction, Loss, Probe, Setup};
 
 use super::*;
 
@@ -17,6 +17,7 @@ fn direction() -> Direction {
         duplicate_ratio: 0.0,
         queue_bytes: 1_000_000,
         ecn_mark_bytes: None,
+        drops_not_ect: false,
     }
 }
 
@@ -211,4 +212,46 @@ fn the_seed_decides_and_nothing_else() {
     };
     assert_eq!(lost(1), lost(1));
     assert_ne!(lost(1), lost(2));
+}
+
+/// 64 bytes of a probe take 0.064 ms each way at 1000 bytes a millisecond, and 10 ms: alone, 20.128
+/// ms. The queue that it meets is on top.
+#[test]
+fn probes_measure_the_round_trip_and_the_queue() {
+    let probed = |queued_packets: u32| {
+        let mut setup = setup(vec![bottleneck()], &[&[0]]);
+        setup.probes = vec![Probe {
+            pair: 0,
+            interval_ns: 100 * MILLISECOND,
+            packet_bytes: 64,
+        }];
+        let mut network = Network::new(&setup);
+        for item in 0..queued_packets {
+            network.send(0, 0, Toward::Clients, 1000, false, item);
+        }
+        network.start(0);
+        drain(&mut network, 95 * MILLISECOND);
+        network.probes_observed().expect("one is back")
+    };
+    let alone = probed(0);
+    assert_eq!((alone.sent, alone.lost), (1, 0));
+    assert_eq!((alone.median_ms, alone.p999_ms), (20.128, 20.128));
+    assert_eq!(probed(7).median_ms, 27.128);
+}
+
+/// Packets that cannot be marked are dropped where others are marked, if the link is like that; a
+/// probe never is.
+#[test]
+fn what_cannot_be_marked_is_dropped() {
+    let mut marking = bottleneck();
+    marking.down.ecn_mark_bytes = Some(1500);
+    for (drops, arrive) in [(false, 8), (true, 6)] {
+        marking.down.drops_not_ect = drops;
+        let mut network = Network::new(&setup(vec![marking.clone()], &[&[0]]));
+        for item in 0..8 {
+            network.send(0, 0, Toward::Clients, 1000, item % 2 == 0 || item < 4, item);
+        }
+        assert_eq!(drain(&mut network, SECOND).len(), arrive);
+        assert_eq!(network.observed().0[0].dropped_packets, 8 - arrive as u64);
+    }
 }

@@ -1,5 +1,7 @@
 //! What is simulated, and what came of it.
 
+use std::collections::BTreeMap;
+
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
 
 use crate::link::{LinkConfig, LinkStats};
@@ -44,6 +46,8 @@ pub struct Scenario {
     pub up: LinkConfig,
     /// The server.
     pub server: EndConfig,
+    /// The servers of single connections, in its place.
+    pub other_servers: BTreeMap<usize, EndConfig>,
     /// The client.
     pub client: EndConfig,
     /// What they have to do with each other.
@@ -78,6 +82,7 @@ impl Scenario {
                 ..LinkConfig::default()
             },
             server: EndConfig::default(),
+            other_servers: BTreeMap::new(),
             client: EndConfig {
                 isn: 3_000_000_000,
                 timestamp_origin_ms: 700_000,

@@ -74,6 +74,7 @@ fn outside(rng: &mut Rng, rate: Option<u64>, delay: Nanos) -> LinkConfig {
         duplicate_ratio: sometimes(rng, 0.2, 0.02),
         queue_bytes: queue,
         ecn_mark_bytes: rng.chance(0.3).then_some(queue / 4),
+        drops_not_ect: false,
     }
 }
 

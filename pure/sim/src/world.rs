@@ -1,5 +1,7 @@
 //! Servers, a box, the network and clients in virtual time.
 
+use std::collections::VecDeque;
+
 use windlass_cc::{Nanos, SECOND};
 use windlass_engine::Side;
 use windlass_wire::{Ecn, Editor, FlowKey, Segment, parse};
@@ -36,7 +38,16 @@ pub struct World {
     over: Vec<usize>,
     outgoing: Vec<Outgoing>,
     boxed: Vec<(Side, Vec<u8>)>,
+    far: Option<FarBox>,
     due: Vec<usize>,
+}
+
+/// A box beside the clients, with no way between: they are on its inside.
+struct FarBox {
+    middlebox: Box<dyn Middlebox>,
+    /// What the clients have sent, and what the network has brought.
+    to_do: VecDeque<(Side, Vec<u8>)>,
+    out: Vec<(Side, Vec<u8>)>,
 }
 
 /// Runs a scenario to its end.
@@ -80,8 +91,24 @@ impl World {
             over: Vec::new(),
             outgoing: Vec::new(),
             boxed: Vec::new(),
+            far: None,
             due: Vec::new(),
         }
+    }
+
+    /// With another box, beside the clients.
+    pub fn with_far_box(mut self, middlebox: Box<dyn Middlebox>) -> Self {
+        self.far = Some(FarBox {
+            middlebox,
+            to_do: VecDeque::new(),
+            out: Vec::new(),
+        });
+        self
+    }
+
+    /// The box beside the clients.
+    pub fn far_box(&self) -> Option<&dyn Middlebox> {
+        self.far.as_ref().map(|far| &*far.middlebox)
     }
 
     /// Virtual time.
@@ -172,6 +199,7 @@ impl World {
             from_box.poll_at(),
             self.network.poll_at(),
             middlebox.poll_at(),
+            self.far.as_ref().and_then(|far| far.middlebox.poll_at()),
             self.timers.poll_at(),
         ];
         all.into_iter().flatten().min()
@@ -188,7 +216,13 @@ impl World {
                 Toward::Servers => {
                     self.enter_box(Side::Outside, arrival.item, arrival.marked_ce, middlebox);
                 }
-                Toward::Clients => self.reach_end(Side::Outside, arrival.item, arrival.marked_ce),
+                Toward::Clients => {
+                    let frame = marked(arrival.item, arrival.marked_ce);
+                    match &mut self.far {
+                        Some(far) => far.to_do.push_back((Side::Outside, frame)),
+                        None => self.reach_end(Side::Outside, frame),
+                    }
+                }
             }
         }
         if middlebox.poll_at().is_some_and(|at| at <= now) {
@@ -196,9 +230,53 @@ impl World {
             self.leave_box();
         }
         while let Some(delivery) = self.inside[1].receive(now) {
-            self.reach_end(Side::Inside, delivery.item, delivery.marked_ce);
+            self.reach_end(Side::Inside, marked(delivery.item, delivery.marked_ce));
         }
         self.run_timers();
+        self.run_far_box();
+    }
+
+    /// Everything that the box beside the clients has to do now.
+    fn run_far_box(&mut self) {
+        let now = self.now;
+        loop {
+            let Some(far) = &mut self.far else { return };
+            if let Some((from, frame)) = far.to_do.pop_front() {
+                far.middlebox.on_frame(now, from, frame, &mut far.out);
+            } else if far.middlebox.poll_at().is_some_and(|at| at <= now) {
+                far.middlebox.on_timer(now, &mut far.out);
+            } else {
+                return;
+            }
+            let mut out = std::mem::take(&mut far.out);
+            for (side, frame) in out.drain(..) {
+                match side {
+                    Side::Inside => self.leave_far_box(frame),
+                    Side::Outside => self.toward_servers(frame),
+                }
+            }
+            if let Some(far) = &mut self.far {
+                far.out = out;
+            }
+        }
+    }
+
+    /// To the client. Whatever two boxes say to each other must not reach it.
+    fn leave_far_box(&mut self, frame: Vec<u8>) {
+        if parse(&frame, frame.len() as u32).is_ok_and(|segment| segment.at.peer != 0) {
+            let what = format!("{} ns: a client sees what boxes say", self.now);
+            self.violations.push(what);
+        }
+        self.reach_end(Side::Outside, frame);
+    }
+
+    fn toward_servers(&mut self, frame: Vec<u8>) {
+        if let Some((index, segment)) = self.find(&frame) {
+            let (pair, len) = (self.connections[index].pair, frame.len() as u32);
+            let ect = segment.ecn != Ecn::NotEct;
+            self.network
+                .send(self.now, pair, Toward::Servers, len, ect, frame);
+        }
     }
 
     fn enter_box(&mut self, from: Side, frame: Vec<u8>, ce: bool, middlebox: &mut dyn Middlebox) {
@@ -239,11 +317,14 @@ impl World {
         self.boxed = boxed;
     }
 
-    fn reach_end(&mut self, side: Side, frame: Vec<u8>, ce: bool) {
-        let frame = marked(frame, ce);
-        let Some((index, _)) = self.find(&frame) else {
+    fn reach_end(&mut self, side: Side, frame: Vec<u8>) {
+        let Some((index, segment)) = self.find(&frame) else {
             return;
         };
+        if self.far.is_some() && side == Side::Inside && segment.at.peer != 0 {
+            let what = format!("{} ns: a server sees what boxes say", self.now);
+            self.violations.push(what);
+        }
         let ends = &mut self.connections[index];
         ends.end(side).on_frame(self.now, &frame);
         self.drain(index, side);
@@ -289,9 +370,12 @@ impl World {
                 Side::Inside => {
                     self.inside[0].send(now, len, ect, frame);
                 }
-                Side::Outside => self
-                    .network
-                    .send(now, pair, Toward::Servers, len, ect, frame),
+                Side::Outside => match &mut self.far {
+                    Some(far) => far.to_do.push_back((Side::Inside, frame)),
+                    None => self
+                        .network
+                        .send(now, pair, Toward::Servers, len, ect, frame),
+                },
             }
         }
     }

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use windlass_engine::{AlgorithmId, Decide, Limits, Mode, Redundancy, Verdict};
+use windlass_engine::{AlgorithmId, Decide, Feedback, Limits, Mode, Redundancy, Verdict};
 use windlass_sim::script;
 use windlass_sim::{EngineBox, Middlebox, Nanos, Side, Wire};
 use windlass_wire::FlowKey;
@@ -235,6 +235,8 @@ fn engine_for(file: &Path) -> EngineBox {
             ["observe"] => verdict.mode = Mode::Observe,
             ["advise"] => verdict.mode = Mode::Advise,
             ["both"] => policy.both = true,
+            ["boxes"] => verdict.feedback = Feedback::Boxes,
+            ["police"] => verdict.police_tolerance = Some(3000),
             ["early"] => verdict.redundancy = Redundancy::EARLY,
             ["repairs"] => verdict.redundancy = Redundancy::REPAIRS,
             ["headroom", "off"] => verdict.headroom = false,

@@ -12,6 +12,7 @@ mod key;
 mod network;
 mod options;
 mod parse;
+mod peer;
 mod segment;
 mod template;
 
@@ -19,9 +20,10 @@ pub use checksum::{complete_checksum, partial_checksum, verify_tcp};
 pub use edit::Editor;
 pub use encode::OptionWriter;
 pub use frame::FrameSpec;
-pub use insert::insert_option;
+pub use insert::{insert_option, remove_option};
 pub use key::{Addr, FlowKey};
 pub use parse::parse;
+pub use peer::{MarkedBytes, PeerOption};
 pub use segment::{
     ChecksumState, Ecn, Flags, Layout, SackBlocks, Segment, TcpOptions, Timestamps, Unparsed,
 };

@@ -1,6 +1,6 @@
 //! Reading TCP options (RFC 9293 §3.2 and the IANA registry of option kinds).
 
-use crate::{SackBlocks, TcpOptions, Timestamps};
+use crate::{SackBlocks, TcpOptions, Timestamps, peer};
 
 /// Kinds that are written as well as read.
 pub(crate) const EOL: u8 = 0;
@@ -16,7 +16,8 @@ const MD5: u8 = 19;
 const AO: u8 = 29;
 const MPTCP: u8 = 30;
 /// Shared experimental kinds (RFC 6994), told apart by a 16-bit ExID.
-const EXPERIMENTS: [u8; 2] = [253, 254];
+pub(crate) const EXPERIMENT: u8 = 253;
+const EXPERIMENTS: [u8; 2] = [EXPERIMENT, 254];
 const FAST_OPEN_EXID: [u8; 2] = [0xf9, 0x89];
 
 /// Most bytes of options that a TCP header can have.
@@ -33,6 +34,7 @@ pub(crate) struct Read {
     pub options: TcpOptions,
     pub timestamps: u16,
     pub sack: u16,
+    pub peer: u16,
 }
 
 /// Reads options in the layout of nearly all packets: NOP, NOP, timestamps.
@@ -45,7 +47,7 @@ pub(crate) fn read_aligned_timestamps(bytes: &[u8], base: usize) -> Option<Read>
             ..TcpOptions::default()
         },
         timestamps: (base + 4) as u16,
-        sack: 0,
+        ..Read::default()
     })
 }
 
@@ -115,6 +117,11 @@ fn read_one(kind: u8, body: &[u8], place: usize, read: &mut Read) -> Result<(), 
         }
         kind if EXPERIMENTS.contains(&kind) && body.starts_with(&FAST_OPEN_EXID) => {
             options.fast_open = true;
+            Ok(())
+        }
+        EXPERIMENT if peer::is_ours(body) && read.peer != 0 => Err(REPEATED),
+        EXPERIMENT if peer::is_ours(body) => {
+            read.peer = place as u16;
             Ok(())
         }
         _ => {

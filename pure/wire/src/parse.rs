@@ -78,6 +78,7 @@ fn assemble(head: &[u8], net: &Network, header: &[u8; 20], read: &Read) -> Segme
             payload: net.transport as u16 + header_len as u16,
             timestamps: read.timestamps,
             sack: read.sack,
+            peer: read.peer,
             v6: net.v6,
         },
     }

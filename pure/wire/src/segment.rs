@@ -138,6 +138,8 @@ pub struct Layout {
     pub timestamps: u16,
     /// The kind byte of the SACK option, 0 when there is none.
     pub sack: u16,
+    /// The kind byte of the option of another box ([`crate::PeerOption`]), 0 when there is none.
+    pub peer: u16,
     /// IPv6 rather than IPv4.
     pub v6: bool,
 }

@@ -5,7 +5,8 @@ mod specs;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use windlass_wire::{
-    ChecksumState, Ecn, Editor, Flags, FrameSpec, Segment, Timestamps, insert_option, parse,
+    ChecksumState, Ecn, Editor, Flags, FrameSpec, MarkedBytes, PeerOption, Segment, Timestamps,
+    insert_option, parse, remove_option,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -152,6 +153,61 @@ proptest! {
             prop_assert_eq!(&partial, &want.build_partial());
         }
     }
+}
+
+fn peer_option() -> impl Strategy<Value = PeerOption> {
+    let counts = any::<(u32, u32)>().prop_map(|(total, ce)| MarkedBytes { total, ce });
+    prop_oneof![
+        Just(PeerOption::Hello),
+        counts.clone().prop_map(PeerOption::Report),
+        counts.prop_map(PeerOption::ReportAlone),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2000))]
+
+    #[test]
+    fn what_a_box_says_is_taken_out_without_a_trace(
+        spec in specs::spec(), says in peer_option(), partial in any::<bool>(),
+    ) {
+        let before = if partial { spec.build_partial() } else { spec.build() };
+        let len = before.len();
+        let seg = parse(&before, len as u32).unwrap();
+        prop_assume!((seg.checksum == ChecksumState::Partial) == partial);
+        let mut frame = before.clone();
+        frame.resize(len + PeerOption::MAX_BYTES, 0);
+        let (bytes, count) = says.bytes();
+        let Some(longer) = insert_option(&mut frame, len, &seg, &bytes[..count]) else {
+            prop_assert!(seg.at.payload as usize - seg.at.tcp as usize + count > 60);
+            return Ok(());
+        };
+        prop_assert_eq!(longer, len + count);
+        let mut with = parse(&frame[..longer], longer as u32).unwrap();
+        with.checksum = seg.checksum;
+        prop_assert_eq!(PeerOption::read(&frame, &with), Some(says));
+        prop_assert_eq!(with.options, seg.options);
+        let at = usize::from(with.at.peer);
+        prop_assert_eq!(remove_option(&mut frame, longer, &with, at, count), Some(len));
+        prop_assert_eq!(&frame[..len], &before);
+    }
+}
+
+#[test]
+fn only_what_is_within_the_options_can_be_removed() {
+    let spec = FrameSpec {
+        options: vec![1; 8],
+        payload: b"hello".to_vec(),
+        ..FrameSpec::default()
+    };
+    let mut frame = spec.build();
+    let len = frame.len();
+    let seg = parse(&frame, len as u32).unwrap();
+    let tcp = usize::from(seg.at.tcp);
+    for (at, option_len) in [(tcp + 16, 4), (tcp + 24, 8), (tcp + 20, 3)] {
+        assert_eq!(remove_option(&mut frame, len, &seg, at, option_len), None);
+    }
+    assert_eq!(frame, spec.build());
 }
 
 #[test]

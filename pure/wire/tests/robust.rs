@@ -7,7 +7,9 @@ use check::check;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use std::path::Path;
-use windlass_wire::{Editor, Layout, Template, insert_option, parse, verify_tcp};
+use windlass_wire::{
+    Editor, Layout, PeerOption, Template, insert_option, parse, remove_option, verify_tcp,
+};
 
 #[test]
 fn fuzz_corpus_holds() {
@@ -59,7 +61,7 @@ proptest! {
     #[test]
     fn foreign_layouts(
         spec in specs::spec(),
-        places in any::<(u16, u16, u16, u16, u16)>(),
+        places in any::<(u16, u16, u16, u16, u16, u16)>(),
         near in any::<bool>(),
         payload_len: u32,
         len in 0..300usize,
@@ -73,6 +75,7 @@ proptest! {
             payload: near(places.2),
             timestamps: near(places.3),
             sack: near(places.4),
+            peer: near(places.5),
             v6: seg.at.v6,
         };
         seg.payload_len = payload_len % 70_000;
@@ -90,6 +93,8 @@ proptest! {
         verify_tcp(&frame, &seg);
         frame.resize(len + 40, 0);
         insert_option(&mut frame, len, &seg, &[4, 2]);
+        PeerOption::read(&frame, &seg);
+        remove_option(&mut frame, len, &seg, usize::from(seg.at.peer), 12);
         let mut buf = [0; 128];
         prop_assert!(Template::of(&frame, &seg).write_ack(&mut buf, &Default::default()).is_some());
     }

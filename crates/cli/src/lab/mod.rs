@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Check(CheckArgs),
     #[command(hide = true)]
     Guest(GuestArgs),
+    #[command(hide = true)]
+    Switch(SwitchArgs),
 }
 
 /// Look for mistakes in an experiment file, and say how much it would run.
@@ -42,12 +44,26 @@ pub(crate) struct GuestArgs {
     file: PathBuf,
 }
 
+/// A box for experiments: Open vSwitch between two interfaces.
+#[derive(clap::Args)]
+pub(crate) struct SwitchArgs {
+    inside: String,
+    outside: String,
+    /// No windlass in it.
+    #[arg(long)]
+    alone: bool,
+    /// For `windlass run`.
+    #[arg(last = true)]
+    arguments: Vec<String>,
+}
+
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Run(args) => run::run(args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check(&args),
         Command::Guest(args) => guest(&args),
+        Command::Switch(args) => switch(&args),
     }
 }
 
@@ -81,5 +97,12 @@ fn read(file: &Path, settings: Settings) -> Result<Option<Experiment>> {
 
 fn guest(args: &GuestArgs) -> Result<ExitCode> {
     windlass_lab::backend::vm::inside(&args.file)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn switch(args: &SwitchArgs) -> Result<ExitCode> {
+    let program = std::env::current_exe().context("finding this program's own file")?;
+    let program = (!args.alone).then_some(program.as_path());
+    windlass_lab::switch::join([&args.inside, &args.outside], program, &args.arguments)?;
     Ok(ExitCode::SUCCESS)
 }

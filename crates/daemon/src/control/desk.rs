@@ -10,8 +10,8 @@ use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters};
 use windlass_policy::{Config, Policy};
 
 use super::protocol::{Answer, Request, StatusReport};
-use crate::FlowReport;
 use crate::command::{Status, Workers};
+use crate::{FlowReport, TenantReport};
 
 /// What is asked of the session as a whole.
 pub(crate) trait Wire: Send {
@@ -46,6 +46,7 @@ impl Desk {
         let answer = match request {
             Request::Flows => self.flows(),
             Request::Counters => self.counters(),
+            Request::Tenants => self.tenants(),
             Request::Status => self.status(),
             Request::Bypass { on } => self.bypass(on),
             Request::Reload { config, file } => self.reload(&config, &file),
@@ -103,6 +104,13 @@ impl Desk {
             engine: engine_counters(&all),
             driver: driver_counters(&all),
             xdp: xdp_counters(&xdp),
+        })
+    }
+
+    fn tenants(&self) -> Result<Answer, String> {
+        let all = self.workers.tenants().map_err(|e| e.to_string())?;
+        Ok(Answer::Tenants {
+            tenants: all.iter().map(TenantReport::new).collect(),
         })
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::FlowReport;
+use crate::{FlowReport, TenantReport};
 
 /// A request: `{"request":"flows"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,6 +14,8 @@ pub enum Request {
     Flows,
     /// All counters.
     Counters,
+    /// What each tenant has sent.
+    Tenants,
     /// The daemon itself.
     Status,
     /// Turns all enforcement off, or on again for new connections.
@@ -50,6 +52,11 @@ pub enum Answer {
         driver: BTreeMap<String, u64>,
         /// Of the XDP program.
         xdp: BTreeMap<String, u64>,
+    },
+    /// What each tenant has sent, in the order of the configuration.
+    Tenants {
+        /// All of them.
+        tenants: Vec<TenantReport>,
     },
     /// The daemon itself.
     Status(StatusReport),

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_cc::Phase;
-use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side};
+use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side, TenantId, TenantInfo};
 use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
 use windlass_policy::{Config, Policy};
 use windlass_wire::{Addr, FlowKey};
@@ -75,6 +75,11 @@ fn info(port: u16) -> FlowInfo {
         timeouts: 0,
         handed_back: 0,
         sender_retransmissions: 0,
+        peer: true,
+        marked_bytes: 1448,
+        policed: 2,
+        policed_bytes: 2896,
+        tenant: Some(TenantId(0)),
         in_senders_hands: false,
         limited_by: LimitedBy::Cwnd,
         pass: None,
@@ -125,6 +130,16 @@ impl Fake {
                                 bypass,
                             };
                             answer.send(status).unwrap();
+                        }
+                        Command::Tenants(answer) => {
+                            let blue = TenantInfo {
+                                name: "blue".to_owned(),
+                                cap: Some(1_000_000),
+                                bytes_sent: 7,
+                                policed_packets: 1,
+                                policed_bytes: 1448,
+                            };
+                            answer.send(vec![blue]).unwrap();
                         }
                         Command::Policy(policy, answer) => {
                             let ports = policy.governed_ports();
@@ -231,6 +246,22 @@ fn counters_are_summed_and_named() {
     assert_eq!(engine["passed_no_syn"], 0);
     assert_eq!(driver["inside_rx_packets"], 0);
     assert_eq!(xdp["taken"], 7);
+}
+
+#[test]
+fn tenants_are_summed_over_the_workers() {
+    let fake = Fake::start(false);
+    let Ok(Answer::Tenants { tenants }) = ask(&fake.path(), Request::Tenants) else {
+        panic!("no tenants");
+    };
+    let blue = crate::TenantReport {
+        name: "blue".to_owned(),
+        cap_bps: Some(16_000_000),
+        bytes_sent: 14,
+        policed_packets: 2,
+        policed_bytes: 2896,
+    };
+    assert_eq!(tenants, [blue]);
 }
 
 #[test]

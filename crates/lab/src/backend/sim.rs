@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Observed, Setup};
 use windlass_policy::Config;
-use windlass_sim::{EngineBox, Wire, experiment};
+use windlass_sim::{EngineBox, Middlebox, Wire, experiment};
 
 use super::Backend;
 use crate::leftovers::{check_interrupted, interrupted};
@@ -98,12 +98,16 @@ fn observe(setup: &Setup) -> Observed {
         ..Observed::default()
     };
     match &setup.path_box {
-        PathBox::Nothing => experiment::run(setup, &mut Wire::default()),
+        PathBox::Nothing => experiment::run(setup, &mut Wire::default(), None),
         PathBox::Windlass { policy } => match Config::parse(policy, "policy") {
             Ok(config) => {
-                let policy = Box::new(config.policy());
-                let mut middle = EngineBox::new(policy, config.limits, setup.seed);
-                experiment::run(setup, &mut middle)
+                let engine = |seed| {
+                    let policy = Box::new(config.policy());
+                    EngineBox::new(policy, config.limits, seed)
+                };
+                let far = setup.both_ends.then(|| engine(!setup.seed));
+                let far = far.map(|far| Box::new(far) as Box<dyn Middlebox>);
+                experiment::run(setup, &mut engine(setup.seed), far)
             }
             Err(error) => failed(error.to_string()),
         },
@@ -131,6 +135,7 @@ mod tests {
             duplicate_ratio: 0.0,
             queue_bytes: 200_000,
             ecn_mark_bytes: None,
+            drops_not_ect: false,
         };
         let up = Direction {
             loss: Loss::None,

@@ -190,6 +190,7 @@ impl Forwarder {
     fn finish(mut self) -> (Record, Ends) {
         self.record.mishaps += self.ends.trunk.take_dropped();
         (self.record.down, self.record.up) = self.network.observed();
+        self.record.probes = self.network.probes_observed();
         self.record.lateness_us.sort_unstable();
         self.record.cpu_ns = thread_cpu_ns();
         (self.record, self.ends)

@@ -11,7 +11,7 @@ use std::thread::JoinHandle;
 
 use anyhow::{Context, Result, anyhow, bail};
 use windlass_experiment::Setup;
-use windlass_experiment::observed::LinkObserved;
+use windlass_experiment::observed::{LinkObserved, ProbesObserved};
 use windlass_experiment::setup::{Bottleneck, Direction, Loss};
 use windlass_sim::Nanos;
 
@@ -99,6 +99,8 @@ pub struct Record {
     pub down: Vec<LinkObserved>,
     /// Counts of the way to the servers, by bottleneck.
     pub up: Vec<LinkObserved>,
+    /// What probes have measured, if there were any.
+    pub probes: Option<ProbesObserved>,
     /// How much later than due packets left, sorted, µs: the emulator's own jitter.
     pub lateness_us: Vec<u32>,
     /// Packets lost between kernel and emulator, which no link model asked for.

@@ -24,7 +24,7 @@ pub struct Ends {
     pub(super) trunk: Trunk,
     /// Interface index of the end towards the box.
     near: u32,
-    /// Interface indices of the ends towards the clients.
+    /// Interface index of the end towards each client.
     far: Vec<u32>,
 }
 
@@ -36,7 +36,8 @@ impl Ends {
     pub fn open(topology: &Topology) -> Result<Ends> {
         topology.net.inside(|| {
             let find = |name: &str| index(name).with_context(|| format!("cannot find {name}"));
-            let far = (0..topology.clients.len()).map(|client| find(&emulator_far(client)));
+            let far_end = |client| if topology.far.is_some() { 0 } else { client };
+            let far = (0..topology.clients.len()).map(|c| find(&emulator_far(far_end(c))));
             Ok(Ends {
                 near: find(EMULATOR_NEAR)?,
                 far: far.collect::<Result<_>>()?,

@@ -7,7 +7,7 @@ mod setups;
 use std::sync::Mutex;
 
 use windlass_experiment::observed::{FlowObserved, Source};
-use windlass_experiment::setup::{Change, CrossTraffic, Host, PathBox, Record};
+use windlass_experiment::setup::{Change, CrossTraffic, Host, Pair, PathBox, Probe, Record};
 use windlass_experiment::{Observed, Setup};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
@@ -279,6 +279,53 @@ fn marks_keep_a_queue_short() {
         "{down:?}"
     );
     assert_eq!(observed.flows[0].server_retransmitted_bytes, Some(0));
+}
+
+/// Ends without ECN, several on either side, and a box at both: marks are counted, and keep the queue
+/// short all the same.
+#[test]
+fn boxes_at_both_ends_report_marks() {
+    let policy = "version = 1\n[[rule]]\nfeedback = \"boxes\"\n\
+                  algorithm = { name = \"dctcp\", preset = \"acdc\" }\n";
+    let mut path = bottleneck(20 * MBIT, 20 * MS);
+    path.down.ecn_mark_bytes = Some(30_000);
+    let mut setup = line(path, flows("both", 0, 4, 1_000_000));
+    for index in 1..2 {
+        setup.servers.push(setup.servers[0].clone());
+        setup.clients.push(setup.clients[0].clone());
+        setup.pairs.push(Pair {
+            server: index,
+            client: index,
+            ..setup.pairs[0].clone()
+        });
+    }
+    setup.flows[0].pairs = 2;
+    setup.both_ends = true;
+    setup.probes = vec![Probe {
+        pair: 1,
+        interval_ns: 10 * MS,
+        packet_bytes: 64,
+    }];
+    setup.path_box = PathBox::Windlass {
+        policy: policy.to_owned(),
+    };
+    let Some(observed) = run_one(&setup) else {
+        return;
+    };
+    for flow in &observed.flows {
+        assert!(flow.intact, "{flow:?}");
+    }
+    let counter = |name: &str| observed.counters[name];
+    assert_eq!(counter("peers_found"), 4, "{:?}", observed.counters);
+    assert!(counter("marked_bytes_heard") > 0);
+    assert!(counter("far_reports_carried") > 100);
+    assert_eq!(
+        counter("far_marks_cleared"),
+        observed.down[0].marked_packets
+    );
+    assert_eq!(observed.down[0].dropped_packets, 0);
+    let probes = observed.probes.expect("probes came back");
+    assert!((20.0..60.0).contains(&probes.median_ms), "{probes:?}");
 }
 
 #[test]

@@ -43,7 +43,7 @@ impl Bbr3 {
         self.quantize(self.bdp(bw, UNIT, path), path)
     }
 
-    fn quantize(&self, bytes: u64, path: &Path) -> u64 {
+    pub(super) fn quantize(&self, bytes: u64, path: &Path) -> u64 {
         let mss = mss(path);
         let quantum = bytes_over(self.pacing_rate, QUANTUM_SPAN)
             .min(MAX_QUANTUM_BYTES)
@@ -84,7 +84,7 @@ impl Bbr3 {
         self.bound_cwnd(path);
     }
 
-    fn bound_cwnd(&mut self, path: &Path) {
+    pub(super) fn bound_cwnd(&mut self, path: &Path) {
         let floor = self.min_pipe(path);
         let cap = match self.state {
             State::Down | State::Refill | State::Up => self.inflight_longterm,

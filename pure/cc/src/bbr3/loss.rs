@@ -152,7 +152,7 @@ impl Bbr3 {
 
 /// At what flight did the losses cross the `threshold` (thousandths), within the burst of `size`
 /// bytes?
-fn inflight_at_loss(threshold: u64, tx_in_flight: u64, lost: u64, size: u64) -> u64 {
+pub(super) fn inflight_at_loss(threshold: u64, tx_in_flight: u64, lost: u64, size: u64) -> u64 {
     let before = tx_in_flight.saturating_sub(size);
     let lost_before = lost.saturating_sub(size);
     let allowed = mul_div(before, threshold, UNIT).saturating_sub(lost_before);

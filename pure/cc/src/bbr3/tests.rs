@@ -40,7 +40,7 @@ fn ack(now: Nanos) -> AckEvent {
 
 /// §"Computing BBR.max_inflight" and the table of control behaviour.
 #[test]
-fn gains_and_windows_of_the_states() {
+fn vectors_draft_gains_and_windows_of_the_states() {
     let (mut bbr, path) = moved(1);
     for (state, pacing, window) in [
         (State::Down, 900, 200_000),
@@ -75,7 +75,7 @@ fn headroom() {
 
 /// §"When not Probing for Bandwidth": max(latest, 0.7 * bound), once per round with loss.
 #[test]
-fn the_short_term_model_goes_down_by_beta_at_most() {
+fn vectors_draft_the_short_term_model_goes_down_by_beta_at_most() {
     let (mut bbr, path) = moved(1);
     bbr.state = State::Cruise;
     bbr.note_loss(&path);
@@ -93,7 +93,7 @@ fn the_short_term_model_goes_down_by_beta_at_most() {
 /// §"Probing for Bandwidth In ProbeBW": more than 2 % lost ends UP and bounds the flight where the
 /// losses crossed 2 %, but not below 0.7 of the target.
 #[test]
-fn two_percent_loss_ends_a_probe_once() {
+fn vectors_draft_two_percent_loss_ends_a_probe_once() {
     let (mut bbr, mut path) = moved(1);
     bbr.started = true;
     bbr.state = State::Up;
@@ -121,7 +121,7 @@ fn two_percent_loss_ends_a_probe_once() {
 
 /// Appendix "Handling Spurious Fast Recovery".
 #[test]
-fn a_spurious_loss_gives_the_bounds_and_the_probe_back() {
+fn vectors_draft_a_spurious_loss_gives_the_bounds_and_the_probe_back() {
     let (mut bbr, path) = moved(1);
     bbr.state = State::Up;
     bbr.is_probe_sample = true;
@@ -134,9 +134,51 @@ fn a_spurious_loss_gives_the_bounds_and_the_probe_back() {
     assert_eq!(bbr.state, State::Refill);
 }
 
+/// Appendix "Skipping PROBE_RTT Due to Application-Limited Sending": five seconds of silence, then data.
+#[test]
+fn vectors_draft_an_idle_flow_need_not_probe_the_rtt() {
+    for (idles, expected) in [(true, State::Cruise), (false, State::ProbeRtt)] {
+        let (mut bbr, mut path) = moved(1);
+        bbr.state = State::Cruise;
+        bbr.on_ack(&ack(SECOND), &path);
+        // Within the two seconds for which a probe for bandwidth waits.
+        bbr.cycle_stamp = 6 * SECOND;
+        path.delivered += MSS;
+        let now = 7 * SECOND;
+        if idles {
+            path.inflight = 0;
+            bbr.on_idle_restart(now, 5 * SECOND, &path);
+        }
+        let event = AckEvent {
+            rate: Some(sample(2_000_000, &path)),
+            ..ack(now)
+        };
+        bbr.on_ack(&event, &path);
+        assert_eq!(bbr.state, expected);
+    }
+}
+
+/// Appendix "Handling Spurious RTO Recovery".
+#[test]
+fn vectors_draft_a_spurious_timeout_gives_the_bounds_and_the_window_back() {
+    let (mut bbr, path) = moved(1);
+    bbr.state = State::Cruise;
+    bbr.cwnd = 150_000;
+    bbr.on_rto(SECOND, &path);
+    assert_eq!(bbr.cwnd, path.inflight + MSS);
+    bbr.inflight_shortterm = 50_000;
+    bbr.bw_shortterm = 500_000;
+    bbr.on_spurious(SECOND, &path);
+    assert_eq!(
+        (bbr.inflight_shortterm, bbr.bw_shortterm),
+        (UNBOUNDED, UNBOUNDED)
+    );
+    assert_eq!((bbr.cwnd, bbr.state), (150_000, State::Cruise));
+}
+
 /// §"Time Scale for Bandwidth Probing": 2 to 3 s, and 62 or 63 rounds (or a window's worth).
 #[test]
-fn the_wait_between_probes() {
+fn vectors_draft_the_wait_between_probes() {
     let mut waits: Vec<Nanos> = (0..100).map(|seed| moved(seed).0.probe_wait).collect();
     waits.sort_unstable();
     assert!(waits[0] >= 2 * SECOND && waits[99] < 3 * SECOND);
@@ -151,7 +193,7 @@ fn the_wait_between_probes() {
 
 /// §"ProbeBW_UP": the long-term bound grows by 1, 2, 4… segments per round.
 #[test]
-fn the_long_term_bound_rises_exponentially_while_it_is_the_limit() {
+fn vectors_draft_the_long_term_bound_rises_exponentially_while_it_is_the_limit() {
     let (mut bbr, mut path) = moved(1);
     bbr.started = true;
     bbr.inflight_longterm = 100_000;
@@ -177,7 +219,7 @@ fn the_long_term_bound_rises_exponentially_while_it_is_the_limit() {
 
 /// §"Exiting Startup Based on Packet Loss": six ranges and 2 % of a round, a round into recovery.
 #[test]
-fn startup_ends_on_sustained_loss() {
+fn vectors_draft_startup_ends_on_sustained_loss() {
     for (ranges, lost, leaves) in [(6, 3_000, true), (5, 3_000, false), (6, 2_000, false)] {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(RTT);

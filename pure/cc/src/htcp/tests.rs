@@ -118,6 +118,28 @@ fn the_window_grows_by_alpha_per_round_trip() {
     assert_eq!(flow.segments(), 1011);
 }
 
+/// Linux, alpha 1: the ACKs that make up the window are counted, the next one brings a segment and is
+/// not counted, and what is over is gone. Five segments by ACKs of two need four ACKs.
+#[test]
+fn linux_drops_what_is_over() {
+    let mut flow = flow(5, linux());
+    for _ in 0..3 {
+        let before = flow.segments();
+        let needed = before.div_ceil(2) + 1;
+        (1..needed).for_each(|_| flow.ack(2));
+        assert_eq!(flow.segments(), before);
+        flow.ack(2);
+        assert_eq!(flow.segments(), before + 1);
+    }
+}
+
+/// 0.5 of nine segments are four.
+#[test]
+fn linux_has_whole_segments() {
+    assert_eq!(flow(9, linux()).lose(), 4_000);
+    assert_eq!(flow(9, HtcpParameters::default()).lose(), 4_500);
+}
+
 #[test]
 fn growth_never_exceeds_that_of_slow_start() {
     let mut flow = flow(10, unscaled());

@@ -101,6 +101,20 @@ impl Flow {
         (u128::from(self.link.rate) * u128::from(self.link.rtt) / u128::from(SECOND)) as u64
     }
 
+    /// Another rate, for what waits in the queue too.
+    pub fn set_rate(&mut self, rate: u64) {
+        let (now, rtt, old) = (self.now, self.link.rtt, self.link.rate);
+        let slower = |at: Nanos| {
+            let wait = u128::from(at.saturating_sub(now)) * u128::from(old) / u128::from(rate);
+            at.min(now) + wait as u64
+        };
+        for ack in self.outstanding.iter_mut().filter_map(|p| p.ack.as_mut()) {
+            *ack = slower(ack.saturating_sub(rtt)) + rtt;
+        }
+        self.link_free = slower(self.link_free);
+        self.link.rate = rate;
+    }
+
     /// Runs for `span`, calling `see` after every ACK.
     pub fn run(&mut self, span: Nanos, mut see: impl FnMut(&Flow, Snapshot)) {
         let end = self.now + span;

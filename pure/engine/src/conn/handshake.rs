@@ -6,7 +6,8 @@ use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::{Decide, Verdict};
 use crate::flow::{Flow, Setup};
-use crate::{Mode, PassReason, Pkt, Pool, Side};
+use crate::peer::Peer;
+use crate::{Feedback, Mode, PassReason, Pkt, Pool, Side};
 
 /// RFC 9293 §3.7.1: the segment size of a peer that names none.
 const DEFAULT_MSS: u16 = 536;
@@ -80,9 +81,11 @@ impl Conn {
             self.ends[side.index()].syn = Some(new);
         } else if known.is_some_and(|k| k.iss != syn.iss) {
             if self.closed {
+                let peer = self.peer.take();
                 self.let_go(ctx, PassReason::Closed);
                 *self = Conn {
                     armed_at: self.armed_at,
+                    peer,
                     ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
                 };
             } else {
@@ -118,6 +121,12 @@ impl Conn {
         } else if accurate_ecn(&inside, &outside) {
             self.pass = Some(PassReason::AccEcn);
         }
+        if let Some(peer) = &mut self.peer {
+            if self.pass.is_some() {
+                peer.stop();
+            }
+            peer.settle(classic_ecn(&inside, &outside), inside.mss.min(outside.mss));
+        }
         if self.pass.is_some() {
             return;
         }
@@ -137,6 +146,19 @@ impl Conn {
         if self.flows[0].is_none() && self.flows[1].is_none() {
             self.pass = Some(PassReason::Policy);
         }
+    }
+
+    /// Another box is looked for where the guest inside is to be governed by what it reports.
+    pub(super) fn look_for_peer(&mut self, policy: &dyn Decide, segment: &Segment) {
+        let first = self.ends.iter().all(|end| end.syn.is_none());
+        let again = self.closed && !segment.flags.has(Flags::ACK);
+        if !first && !again {
+            return;
+        }
+        let verdict = policy.decide(&self.key_from(Side::Inside), Side::Inside);
+        let wanted =
+            verdict.is_some_and(|v| v.mode == Mode::Enforce && v.feedback == Feedback::Boxes);
+        self.peer = wanted.then(|| Box::new(Peer::new()));
     }
 
     fn syn(&self, side: Side) -> Syn {

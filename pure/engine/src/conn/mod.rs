@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
+use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side};
 
 use handshake::{Syn, signature};
@@ -46,6 +47,8 @@ pub(crate) struct Conn {
     /// Something other than a SYN has been said.
     open: bool,
     syn_copy: Option<SynCopy>,
+    /// The box at the other end, where policy wants to know of one.
+    peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
     /// When the wheel will call, if it will.
     pub armed_at: Option<Nanos>,
@@ -64,6 +67,7 @@ impl Conn {
             new_syn: None,
             open: false,
             syn_copy: None,
+            peer: None,
             last_seen: now,
             armed_at: None,
             seed,
@@ -85,6 +89,37 @@ impl Conn {
             return ctx.emit(pkt, from.other(), segment);
         }
         self.last_seen = ctx.now;
+        if segment.flags.has(Flags::SYN) {
+            self.look_for_peer(policy, segment);
+        }
+        let Some(peer) = &mut self.peer else {
+            return self.on_ends_packet(ctx, policy, from, segment, pkt);
+        };
+        if from == Side::Inside {
+            let segment = peer.leaves(ctx, segment, pkt);
+            return self.on_ends_packet(ctx, policy, from, &segment, pkt);
+        }
+        let taken = peer.arrives(ctx, segment, pkt);
+        let there = peer.is_there();
+        if let Some(flow) = &mut self.flows[Side::Inside.index()] {
+            flow.hear_marks(there.then_some(taken.marked));
+        }
+        ctx.counters.marked_bytes_heard += taken.marked;
+        match taken.segment {
+            Some(segment) => self.on_ends_packet(ctx, policy, from, &segment, pkt),
+            None => ctx.pool.free(pkt),
+        }
+    }
+
+    /// Takes a packet in as the end sent it.
+    fn on_ends_packet<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        policy: &dyn Decide,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
         if let Some(copy) = self.syn_copy.take_if(|copy| copy.to == from) {
             // The SYN-ACK has been answered.
             ctx.pool.free(copy.pkt);
@@ -280,6 +315,9 @@ impl Conn {
         }
         for flow in self.flows.iter_mut().flatten() {
             flow.release_all(ctx, reason);
+        }
+        if let Some(peer) = &mut self.peer {
+            peer.stop();
         }
         self.pass.get_or_insert(reason);
     }

@@ -273,7 +273,8 @@ impl Flow {
         self.path.lost = self.sampler.lost;
         self.path.inflight = self.pipe();
         self.enter_recovery(now, score.lost, before);
-        self.on_ece(ctx, segment, before);
+        let marked = self.take_marks(segment, score.delivered);
+        self.on_marks(ctx, marked, before);
         if score.delivered + score.lost > 0 || score.rtt.is_some() {
             let event = AckEvent {
                 now,
@@ -284,11 +285,7 @@ impl Flow {
                 inflight: self.pipe(),
                 rtt: score.rtt,
                 rate,
-                ce_bytes: if self.reports_a_mark(segment) {
-                    score.delivered
-                } else {
-                    0
-                },
+                ce_bytes: marked.unwrap_or(0),
                 cwnd_limited: self.cwnd_limited(),
                 in_recovery: self.recovery.is_some(),
                 lost_ranges: score.lost_ranges,
@@ -337,16 +334,16 @@ impl Flow {
         }
     }
 
-    /// Classic ECN: the algorithm hears of it once per window; the receiver gets its CWR from the
-    /// box, since the sender will not see the ECE (RFC 3168 §6.1.2).
-    fn on_ece<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, before: u64) {
+    /// The algorithm hears of marks once per window. Where the ends use ECN, the receiver gets its
+    /// CWR from the box, since the sender will not see the ECE (RFC 3168 §6.1.2).
+    fn on_marks<P: Pool>(&mut self, ctx: &mut Context<'_, P>, marked: Option<u64>, before: u64) {
         if let Some(over) = self.ecn.take_if(|episode| self.una > episode.point)
             && over.told
             && self.recovery.is_none()
         {
             self.cc.on_recovery_exit(ctx.now, &self.path);
         }
-        if !self.reports_a_mark(segment) || self.ecn.is_some() {
+        if marked.is_none() || self.ecn.is_some() {
             return;
         }
         let told = self.recovery.is_none();
@@ -354,7 +351,7 @@ impl Flow {
             point: self.sent_nxt,
             told,
         });
-        self.cwr_due = self.in_charge();
+        self.cwr_due = self.in_charge() && self.setup.ecn;
         if told {
             let event = CongestionEvent {
                 now: ctx.now,
@@ -366,9 +363,23 @@ impl Flow {
         }
     }
 
-    /// ECE where ECN was agreed. What such an ACK delivers counts as marked: exact for receivers of
-    /// RFC 8257, too much for those of RFC 3168, which repeat it until they see CWR.
-    fn reports_a_mark(&self, segment: &Segment) -> bool {
-        self.setup.ecn && segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN)
+    /// The other box says that so many bytes more were marked; `None`: there is no other box.
+    pub(crate) fn hear_marks(&mut self, marked: Option<u64>) {
+        self.marks_due = marked.map(|marked| self.marks_due.unwrap_or(0) + marked);
+        self.marked_bytes += marked.unwrap_or(0);
+    }
+
+    /// How much of what has been delivered was marked, bytes; `None`: no mark is reported. The
+    /// other box counts; ends say only that there were marks: ECE where ECN was agreed. What such
+    /// an ACK delivers counts as marked: exact for receivers of RFC 8257, too much for those of
+    /// RFC 3168, which repeat it until they see CWR.
+    fn take_marks(&mut self, segment: &Segment, delivered: u64) -> Option<u64> {
+        if let Some(due) = &mut self.marks_due {
+            let marked = (*due).min(delivered);
+            *due -= marked;
+            return (marked > 0).then_some(marked);
+        }
+        let echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);
+        (self.setup.ecn && echo).then_some(delivered)
     }
 }

@@ -138,7 +138,7 @@ impl Flow {
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
         let rate = self.pacing_rate;
-        let longest = self.longest_pause();
+        let longest = self.longest_pause(len);
         self.pacer.on_sent(ctx.now, len, rate, longest);
         self.copies.sent += 1;
         self.copies.early_sent += u64::from(!next.repair);

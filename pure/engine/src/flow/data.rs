@@ -31,7 +31,10 @@ impl Flow {
         };
         ctx.counters.data_packets += 1;
         let end = start + len;
-        if start == self.nxt && self.goes_beyond_shown_edge(end) {
+        if self.police(ctx, segment, pkt, (start, end)) {
+            return;
+        }
+        if !self.polices() && start == self.nxt && self.goes_beyond_shown_edge(end) {
             self.release_all(ctx, PassReason::OneWay);
             return ctx.emit(pkt, to, segment);
         }

@@ -4,7 +4,7 @@ use windlass_cc::{AlgorithmId, Nanos, Phase};
 use windlass_wire::FlowKey;
 
 use super::{Flow, LimitedBy};
-use crate::{Mode, PassReason, Side};
+use crate::{Mode, PassReason, Side, TenantId};
 
 /// A flow at one moment. Bytes, nanoseconds and bytes per second throughout.
 #[derive(Clone, Copy, Debug)]
@@ -70,6 +70,16 @@ pub struct FlowInfo {
     pub handed_back: u64,
     /// Retransmissions of the sender.
     pub sender_retransmissions: u64,
+    /// Another box reports what the network marks.
+    pub peer: bool,
+    /// Payload that it has reported as marked.
+    pub marked_bytes: u64,
+    /// Packets beyond the shown edge that were dropped.
+    pub policed: u64,
+    /// Their payload.
+    pub policed_bytes: u64,
+    /// Whose flow it is.
+    pub tenant: Option<TenantId>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// What limits it.
@@ -116,6 +126,11 @@ impl Flow {
             timeouts: self.tally.timeouts,
             handed_back: self.tally.handed_back,
             sender_retransmissions: self.tally.sender_retransmissions,
+            peer: self.marks_due.is_some(),
+            marked_bytes: self.marked_bytes,
+            policed: self.tally.policed,
+            policed_bytes: self.tally.policed_bytes,
+            tenant: self.verdict.tenant,
             in_senders_hands: self.handed_back_until.is_some(),
             limited_by: self.limited_by,
             pass: self.pass,

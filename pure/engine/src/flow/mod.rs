@@ -3,7 +3,7 @@
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
 //! leaves, `edge`, `feedback` and `own_acks` what the
 //! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+//! end of repair, `police` what no sender may do. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
 mod ack;
@@ -16,6 +16,7 @@ mod hold;
 mod info;
 mod own_acks;
 mod pace;
+mod police;
 mod rack;
 mod ranges;
 mod repair;
@@ -127,6 +128,8 @@ pub enum LimitedBy {
     Cwnd,
     /// Pacing.
     Pacing,
+    /// The cap of its tenant.
+    Tenant,
     /// The receiver's window.
     Receiver,
 }
@@ -138,6 +141,7 @@ impl LimitedBy {
             LimitedBy::Sender => "sender",
             LimitedBy::Cwnd => "cwnd",
             LimitedBy::Pacing => "pacing",
+            LimitedBy::Tenant => "tenant",
             LimitedBy::Receiver => "receiver",
         }
     }
@@ -155,6 +159,8 @@ pub(crate) struct Tally {
     pub timeouts: u64,
     pub handed_back: u64,
     pub sender_retransmissions: u64,
+    pub policed: u64,
+    pub policed_bytes: u64,
 }
 
 /// One direction of data.
@@ -192,6 +198,10 @@ pub(crate) struct Flow {
     dup_bytes: u64,
     recovery: Option<Recovery>,
     ecn: Option<EcnEpisode>,
+    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
+    /// while no box reports.
+    marks_due: Option<u64>,
+    marked_bytes: u64,
     cwr_due: bool,
     rto_at: Option<Nanos>,
     rto_backoff: u32,
@@ -206,6 +216,10 @@ pub(crate) struct Flow {
     /// A packet held before `until` was received must not carry an older TSval than this: the
     /// receiver has seen it in place of an earlier one (PAWS).
     tsval_floor: Option<TsvalFloor>,
+    /// Data from here on was dropped, because the sender was not allowed to send it yet.
+    policed_at: Option<u64>,
+    /// When it is this flow's turn among those of its tenant.
+    turn: Option<Nanos>,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     handed_back_until: Option<u64>,
@@ -230,7 +244,7 @@ impl Flow {
             sampler: RateSampler::default(),
             rack: Rack::default(),
             pacer: Pacer::default(),
-            pacing_rate: None,
+            pacing_rate: verdict.cap,
             train: Train::default(),
             copies: Copies::default(),
             feedback: Feedback::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
@@ -247,6 +261,8 @@ impl Flow {
             dup_bytes: 0,
             recovery: None,
             ecn: None,
+            marks_due: None,
+            marked_bytes: 0,
             cwr_due: false,
             rto_at: None,
             rto_backoff: 0,
@@ -260,6 +276,8 @@ impl Flow {
             },
             sender_edge: setup.sender_edge,
             tsval_floor: None,
+            policed_at: None,
+            turn: None,
             sender_tries: 0,
             handed_back_until: None,
             pass: None,
@@ -273,10 +291,12 @@ impl Flow {
         }
     }
 
-    /// Takes over algorithm and copies from another verdict. The algorithm starts from what is known
+    /// Takes over algorithm, copies and caps from another verdict. The algorithm starts from what is known
     /// of the path (`Controller::switch`). True if it is another one, or set otherwise.
     pub(crate) fn adopt(&mut self, verdict: &Verdict) -> bool {
         self.verdict.redundancy = verdict.redundancy;
+        (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
+        self.turn = None;
         if self.verdict.algorithm == verdict.algorithm {
             return false;
         }
@@ -359,17 +379,12 @@ impl Flow {
         if self.pass.is_some() {
             return None;
         }
-        let waiting = match self.limited_by {
-            LimitedBy::Pacing => Some(self.pacer.next),
-            LimitedBy::Sender => self.copies.poll_at(),
-            LimitedBy::Cwnd | LimitedBy::Receiver => None,
-        };
         let timers = [
             self.rto_at,
             self.probe_at,
             self.rack_at,
             self.feedback.poll_at(),
-            waiting,
+            self.waits_until(),
         ];
         timers.into_iter().flatten().min()
     }

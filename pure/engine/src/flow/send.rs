@@ -47,22 +47,42 @@ impl Flow {
     }
 
     /// What keeps the piece at `index` from leaving now.
-    fn obstacle<P: Pool>(&self, ctx: &Context<'_, P>, index: usize) -> Option<LimitedBy> {
-        if !self.in_charge() {
+    fn obstacle<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) -> Option<LimitedBy> {
+        if !self.in_charge() && !self.polices() {
             return None;
         }
         let piece = self.hold.get(index);
+        let (len, end, sent) = (piece.len(), piece.end, piece.sent);
         // One segment may always be in flight, whatever the windows say: it is the probe that
         // finds out when they open.
         if self.inflight > 0 {
-            if self.pipe() + piece.len() > self.cc.control().cwnd {
+            if self.pipe() + len > self.window_in_flight() {
                 return Some(LimitedBy::Cwnd);
             }
-            if piece.end > self.receiver_edge && !piece.sent {
+            if end > self.receiver_edge && !sent {
                 return Some(LimitedBy::Receiver);
             }
         }
-        (!self.pacer.may_send(ctx.now)).then_some(LimitedBy::Pacing)
+        if !self.pacer.may_send(ctx.now) {
+            return Some(LimitedBy::Pacing);
+        }
+        (!self.is_its_turn(ctx, len)).then_some(LimitedBy::Tenant)
+    }
+
+    /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
+    /// one segment in flight at a time, every one would wait for the receiver's delayed ACK. After a
+    /// time-out there is no such hurry.
+    fn window_in_flight(&self) -> u64 {
+        let cwnd = self.cc.control().cwnd;
+        let pair = 2 * u64::from(self.path.mss);
+        match self.keeps_small_window_by_pacing(cwnd) {
+            true => pair,
+            false => cwnd,
+        }
+    }
+
+    fn keeps_small_window_by_pacing(&self, cwnd: u64) -> bool {
+        cwnd < 2 * u64::from(self.path.mss) && self.recovery.is_none() && self.path.srtt > 0
     }
 
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
@@ -130,8 +150,9 @@ impl Flow {
         self.path.inflight = self.inflight;
         self.last_sent_at = ctx.now;
         let rate = self.pacing_rate;
-        let longest = self.longest_pause();
+        let longest = self.longest_pause(len);
         self.pacer.on_sent(ctx.now, len, rate, longest);
+        self.charge_tenant(ctx, len);
         let event = SendEvent {
             now: ctx.now,
             bytes: len,
@@ -148,7 +169,11 @@ impl Flow {
     /// bottleneck is known, early flights go out in bursts of an eighth of an RTT: spreading them
     /// would look like queueing delay to a sender that runs HyStart.
     pub(crate) fn update_pacing(&mut self) {
-        self.pacing_rate = self.wanted_pacing_rate();
+        let wanted = self.wanted_pacing_rate();
+        self.pacing_rate = match self.verdict.cap {
+            Some(cap) => Some(wanted.map_or(cap, |rate| rate.min(cap))),
+            None => wanted,
+        };
     }
 
     fn wanted_pacing_rate(&self) -> Option<u64> {
@@ -160,7 +185,9 @@ impl Flow {
         if self.path.srtt == 0 {
             return None;
         }
+        let small = self.keeps_small_window_by_pacing(control.cwnd);
         let rate = control.pacing_rate.unwrap_or_else(|| match control.phase {
+            _ if small => by_window(100),
             Phase::SlowStart | Phase::ConservativeSlowStart => by_window(200),
             _ => by_window(120),
         });
@@ -183,9 +210,12 @@ impl Flow {
         Some(rate)
     }
 
-    /// Between two packets: whatever the rate, one may leave in a round trip.
-    pub(crate) fn longest_pause(&self) -> Nanos {
-        self.path.srtt.max(MILLISECOND)
+    /// After a packet of so many bytes: whatever the rate, one may leave in a round trip, unless the
+    /// cap says otherwise.
+    pub(crate) fn longest_pause(&self, bytes: u64) -> Nanos {
+        let by_cap = |cap| (bytes * 1_000_000_000).checked_div(cap);
+        let by_cap = self.verdict.cap.and_then(by_cap).unwrap_or(0);
+        self.path.srtt.max(MILLISECOND).max(by_cap)
     }
 
     /// Puts what the sender said last into a held packet that was made before, as a

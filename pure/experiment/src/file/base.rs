@@ -56,7 +56,9 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
     )?;
     let cross = file.take("cross_traffic");
     let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
-    let path_box = path_box::read(file.take("box"), &groups, &topology.pairs)?;
+    let probes = file.take("probe");
+    let probes = probes.map(|v| flows::probes(v, topology.pairs.len() as u64));
+    let (path_box, both_ends) = path_box::read(file.take("box"), &groups, &topology.pairs)?;
     let record = record(file.take("record"))?;
     let run = run::read(file.take("run"), record)?;
     file.finish()?;
@@ -71,8 +73,10 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
         bottlenecks: vec![bottleneck; topology.bottlenecks],
         pairs: topology.pairs,
         path_box,
+        both_ends,
         flows: groups.into_iter().map(|g| g.group).collect(),
         cross_traffic: cross_traffic.unwrap_or(Ok(Vec::new()))?,
+        probes: probes.unwrap_or(Ok(Vec::new()))?,
         record,
     })
 }
@@ -83,13 +87,17 @@ enum Kind {
     Dumbbell,
     ParkingLot,
     ManyToOne,
+    Switch,
+    OnRamps,
 }
 
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 6] = [
     ("line", Kind::Line),
     ("dumbbell", Kind::Dumbbell),
     ("parking-lot", Kind::ParkingLot),
     ("many-to-one", Kind::ManyToOne),
+    ("switch", Kind::Switch),
+    ("on-ramps", Kind::OnRamps),
 ];
 
 struct Topology {
@@ -129,11 +137,21 @@ impl Topology {
         let pairs = count("pairs", Kind::Dumbbell, hosts)? as usize;
         let bottlenecks = count("bottlenecks", Kind::ParkingLot, BOTTLENECKS_MAX)? as usize;
         let senders = count("senders", Kind::ManyToOne, hosts)? as usize;
+        let ramps = count("ramps", Kind::OnRamps, BOTTLENECKS_MAX)? as usize;
+        let ports = count("ports", Kind::Switch, hosts)? as usize;
+        let strides = section.take("strides");
+        if let Some(value) = strides.as_ref().filter(|_| kind != Kind::Switch) {
+            let what = "strides are for another kind of topology";
+            let help = "leave them out, or write kind = \"switch\"";
+            return Err(Wrong::new(value.span(), what, help));
+        }
         let mut topology = match kind {
             Kind::Line => Topology::new(1, 1, 1),
             Kind::Dumbbell => Topology::new(pairs, pairs, 1),
             Kind::ParkingLot => Topology::new(bottlenecks + 1, bottlenecks + 1, bottlenecks),
             Kind::ManyToOne => Topology::new(senders, 1, 1),
+            Kind::OnRamps => Topology::on_ramps(ramps),
+            Kind::Switch => Topology::switch(ports, strides)?,
         };
         if let Some(value) = section.take("extra_rtt_ms") {
             topology.delay(value)?;
@@ -160,6 +178,46 @@ impl Topology {
             bottlenecks,
             pairs: (0..servers).map(pair).collect(),
         }
+    }
+
+    /// Bottlenecks in a row; a pair enters before each of them, and all leave behind the last.
+    fn on_ramps(ramps: usize) -> Topology {
+        let mut topology = Topology::new(ramps, ramps, ramps);
+        for (index, pair) in topology.pairs.iter_mut().enumerate() {
+            pair.route = (index..ramps).collect();
+        }
+        topology
+    }
+
+    /// As many servers as clients, which stand for the sending and the receiving side of the same
+    /// hosts; a bottleneck before each client. For each stride, each host has a pair with the host
+    /// so many further on.
+    fn switch(ports: usize, strides: Option<Value<'_>>) -> Result<Topology, Wrong> {
+        let strides: Vec<usize> = match strides {
+            None => vec![1],
+            Some(value) => {
+                let stride = |value: &Value<'_>| value.integer(1..=ports as u64, "ports");
+                let values = value.list("[1, 2]")?;
+                let all: Result<Vec<u64>, Wrong> = values.iter().map(stride).collect();
+                all?.into_iter().map(|s| s as usize).collect()
+            }
+        };
+        let pair = |server: usize, stride: usize| {
+            let client = (server + stride) % ports;
+            Pair {
+                server,
+                client,
+                route: vec![client],
+                extra_delay_ns: 0,
+            }
+        };
+        let pairs = strides.iter();
+        Ok(Topology {
+            pairs: pairs
+                .flat_map(|s| (0..ports).map(move |i| pair(i, *s)))
+                .collect(),
+            ..Topology::new(ports, ports, ports)
+        })
     }
 
     fn delay(&mut self, value: Value<'_>) -> Result<(), Wrong> {

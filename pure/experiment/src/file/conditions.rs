@@ -122,12 +122,14 @@ pub(super) fn one_or_more<T>(
 /// A group of flows by its name.
 pub(super) fn flow(value: &Value<'_>, experiment: &Experiment) -> Result<String, Wrong> {
     let name = value.text("download")?;
-    let mut known: Vec<&str> = Vec::new();
-    for group in experiment.runs.iter().flat_map(|run| &run.setup.flows) {
-        if !known.contains(&group.name.as_str()) {
-            known.push(&group.name);
+    let mut known: Vec<String> = Vec::new();
+    let groups = experiment.runs.iter().flat_map(|run| &run.setup.flows);
+    for group in groups.flat_map(|group| group.names()) {
+        if !known.contains(&group) {
+            known.push(group);
         }
     }
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
     match known.contains(&name) {
         true => Ok(name.to_owned()),
         false => {

@@ -1,4 +1,4 @@
-//! `[[flows]]` and `[[cross_traffic]]`.
+//! `[[flows]]`, `[[cross_traffic]]` and `[[probe]]`.
 
 use core::ops::Range;
 
@@ -7,13 +7,16 @@ use windlass_policy::read::{Section, Value};
 
 use super::base::{congestion_control, millis, seconds};
 use super::short_name;
-use crate::setup::{CrossTraffic, FlowGroup};
+use crate::setup::{CrossTraffic, FlowGroup, Probe, Sizes};
 
 const COUNT_MAX: u64 = 100_000;
 const BYTES_MAX: f64 = 1e12;
 const LATEST_S: f64 = 86_400.0;
 const PAUSE_MAX_MS: f64 = 3_600_000.0;
 const WRITE_MAX_KB: f64 = 1e6;
+const PROBE_MIN_MS: f64 = 0.01;
+/// The least Ethernet frame, bytes.
+const PROBE_BYTES: u32 = 64;
 
 /// A group, and what of it is not the back end's to know.
 pub(super) struct Group {
@@ -68,6 +71,14 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         Some(value) => index(&value, pairs, "pair")?,
         None => 0,
     };
+    let around = match section.take("pairs") {
+        Some(value) => {
+            value.integer(1..=pairs - pair as u64, "pairs, from that of pair on")? as usize
+        }
+        None => 1,
+    };
+    let sizes = section.take("sizes");
+    let sizes = sizes.map(|v| v.word(&Sizes::ALL)).transpose()?;
     let control = section.take("congestion_control");
     let background = flag(&mut section, "background", false)?;
     let governed = flag(&mut section, "governed", true)?;
@@ -75,8 +86,10 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
     let group = FlowGroup {
         name,
         pair,
+        pairs: around,
         count,
         bytes,
+        sizes,
         start_ns,
         interval_ns,
         write_bytes,
@@ -158,6 +171,27 @@ fn index(value: &Value<'_>, count: u64, what: &str) -> Result<usize, Wrong> {
         return Err(Wrong::new(value.span(), wrong, help));
     }
     Ok(index as usize)
+}
+
+/// Reads `[[probe]]` between this many pairs.
+pub(super) fn probes(value: Value<'_>, pairs: u64) -> Result<Vec<Probe>, Wrong> {
+    let mut all = Vec::new();
+    for value in value.list("[{ interval_ms = 1 }]")? {
+        let mut section = value.section("[[probe]]")?;
+        let pair = match section.take("pair") {
+            Some(value) => index(&value, pairs, "pair")?,
+            None => 0,
+        };
+        let interval = section.need("interval_ms", "1")?;
+        let interval = interval.number(PROBE_MIN_MS..=PAUSE_MAX_MS, "ms")?;
+        section.finish()?;
+        all.push(Probe {
+            pair,
+            interval_ns: millis(interval),
+            packet_bytes: PROBE_BYTES,
+        });
+    }
+    Ok(all)
 }
 
 /// Reads `[[cross_traffic]]` over this many bottlenecks.

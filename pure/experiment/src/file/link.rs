@@ -35,6 +35,7 @@ struct Link {
     queue: Queue,
     queue_min_packets: f64,
     ecn_mark_packets: Option<f64>,
+    drops_not_ect: bool,
 }
 
 /// Reads the table, changes included.
@@ -56,6 +57,7 @@ pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
         queue: Queue::Bdp(1.0),
         queue_min_packets: 100.0,
         ecn_mark_packets: None,
+        drops_not_ect: false,
     };
     let changes = section.take("change");
     link.read(&mut section)?;
@@ -132,6 +134,14 @@ impl Link {
         }
         if let Some(value) = section.take("ecn_mark_packets") {
             self.ecn_mark_packets = Some(value.number(0.0..=QUEUE_MAX_PACKETS, "packets")?);
+        }
+        if let Some(value) = section.take("drops_not_ect") {
+            self.drops_not_ect = value.boolean()?;
+        }
+        if self.drops_not_ect && self.ecn_mark_packets.is_none() {
+            let what = "drops_not_ect without ecn_mark_packets changes nothing";
+            let help = "write for example ecn_mark_packets = 20: from there on they are dropped";
+            return Err(Wrong::new(section.span(), what, help));
         }
         if self.reorder > 0.0 && self.reorder_ms == 0.0 {
             let what = "reorder_percent without reorder_ms changes nothing";
@@ -218,6 +228,7 @@ impl Link {
             duplicate_ratio: self.duplicate,
             queue_bytes: self.queue_bytes(),
             ecn_mark_bytes: mark,
+            drops_not_ect: self.drops_not_ect,
         };
         let up = Direction {
             jitter_ns: 0,

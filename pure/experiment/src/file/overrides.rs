@@ -8,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use windlass_policy::{Wrong, suggest};
 
 /// The base tables, which a path begins with.
-pub(super) const TABLES: [&str; 9] = [
+pub(super) const TABLES: [&str; 10] = [
     "topology",
     "link",
     "server",
@@ -16,6 +16,7 @@ pub(super) const TABLES: [&str; 9] = [
     "box",
     "flows",
     "cross_traffic",
+    "probe",
     "record",
     "run",
 ];

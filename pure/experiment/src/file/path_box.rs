@@ -2,7 +2,7 @@
 
 use toml::de::DeTable;
 use windlass_policy::read::{Section, Value};
-use windlass_policy::{Config, MODES, REDUNDANCIES, Wrong};
+use windlass_policy::{Config, FEEDBACKS, MODES, REDUNDANCIES, Wrong};
 
 use super::algorithm;
 use super::flows::Group;
@@ -26,7 +26,7 @@ pub(super) fn read(
     value: Option<Value<'_>>,
     groups: &[Group],
     pairs: &[Pair],
-) -> Result<PathBox, Wrong> {
+) -> Result<(PathBox, bool), Wrong> {
     let mut section = match value {
         Some(value) => value.section("[box]")?,
         None => Section::new("[box]", DeTable::new()),
@@ -35,17 +35,26 @@ pub(super) fn read(
         Some(value) => value.word(&KINDS)?,
         None => Kind::Nothing,
     };
+    let both_ends = match section.take("both_ends") {
+        Some(value) if kind != Kind::Windlass && value.boolean()? => {
+            let what = "both_ends is for Windlass";
+            let help = "leave it out, or write kind = \"windlass\"";
+            return Err(Wrong::new(value.span(), what, help));
+        }
+        Some(value) => value.boolean()?,
+        None => false,
+    };
     let words = words(&mut section, kind)?;
     let verdict = verdict(&mut section)?;
     let policy = section.take("policy");
     let full = policy.as_ref().map(full_policy).transpose()?;
     section.finish()?;
     match (kind, policy, full) {
-        (Kind::Nothing, ..) => Ok(PathBox::Nothing),
-        (Kind::Command, ..) => Ok(PathBox::Command { words }),
+        (Kind::Nothing, ..) => Ok((PathBox::Nothing, false)),
+        (Kind::Command, ..) => Ok((PathBox::Command { words }, false)),
         (Kind::Windlass, Some(value), Some(policy)) => {
             let what = match (verdict.is_empty(), groups.iter().all(|g| g.governed)) {
-                (true, true) => return Ok(PathBox::Windlass { policy }),
+                (true, true) => return Ok((PathBox::Windlass { policy }, both_ends)),
                 (false, _) => "policy is a whole configuration file, and stands alone",
                 (_, false) => {
                     "policy stands alone: governed = false of the [[flows]] would be lost"
@@ -54,9 +63,10 @@ pub(super) fn read(
             let help = "leave the other out, or say it in the policy: [default], [[rule]]";
             Err(Wrong::new(value.span(), what, help))
         }
-        (Kind::Windlass, ..) => Ok(PathBox::Windlass {
-            policy: made_policy(&verdict, groups, pairs)?,
-        }),
+        (Kind::Windlass, ..) => {
+            let policy = made_policy(&verdict, groups, pairs)?;
+            Ok((PathBox::Windlass { policy }, both_ends))
+        }
     }
 }
 
@@ -90,7 +100,11 @@ fn verdict(section: &mut Section<'_>) -> Result<String, Wrong> {
         value.word(&REDUNDANCIES)?;
         text.push_str(&format!("redundancy = \"{}\"\n", value.text("off")?));
     }
-    for key in ["headroom", "insert_sack"] {
+    if let Some(value) = section.take("feedback") {
+        value.word(&FEEDBACKS)?;
+        text.push_str(&format!("feedback = \"{}\"\n", value.text("boxes")?));
+    }
+    for key in ["headroom", "insert_sack", "police"] {
         if let Some(value) = section.take(key) {
             text.push_str(&format!("{key} = {}\n", value.boolean()?));
         }

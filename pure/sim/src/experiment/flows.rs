@@ -31,6 +31,8 @@ pub(super) struct Transfer {
     /// The server's address first.
     pub key: FlowKey,
     pub start: Nanos,
+    /// What the server sends, bytes.
+    bytes: u64,
     pair: usize,
     algorithm: ServerAlgorithm,
     /// Of the payload and of the initial numbers.
@@ -47,21 +49,21 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
     check_network(setup)?;
     let mut transfers = Vec::new();
     for (number, group) in setup.flows.iter().enumerate() {
-        let pair = setup.pairs.get(group.pair).ok_or_else(|| {
+        let no_pair = |pair: usize| {
             let name = &group.name;
-            format!(
-                "flows \"{name}\" run between pair {}, which there is not",
-                group.pair
-            )
-        })?;
+            format!("flows \"{name}\" run between pair {pair}, which there is not")
+        };
         if group.bytes >= MAX_BYTES {
             return Err(format!(
                 "flows \"{}\" carry {} bytes each: in virtual time it must be less than {MAX_BYTES}",
                 group.name, group.bytes
             ));
         }
-        let algorithm = algorithm(setup, group, pair)?;
+        let mut starts = group.starts(setup.seed).into_iter();
         for index in 0..group.count {
+            let at = group.pair_of(index);
+            let pair = setup.pairs.get(at).ok_or_else(|| no_pair(at))?;
+            let algorithm = algorithm(setup, group, pair)?;
             let port = transfers.len();
             if port >= MAX_TRANSFERS {
                 return Err(format!("more than {MAX_TRANSFERS} transfers in one run"));
@@ -77,8 +79,9 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
                     dst_port: FIRST_CLIENT_PORT + port as u16,
                     ..FlowKey::default()
                 },
-                start: group.start_ns + u64::from(index) * group.interval_ns,
-                pair: group.pair,
+                start: starts.next().unwrap_or_default(),
+                bytes: group.bytes_of(setup.seed, index),
+                pair: at,
                 algorithm,
                 stream: Rng::new(setup.seed, TRANSFER_STREAMS + port as u64).bits(),
             });
@@ -140,7 +143,7 @@ impl Transfer {
         let group = &setup.flows[self.group];
         let plan = Connection {
             server: App {
-                writes: writes(group),
+                writes: writes(group, self.bytes),
                 close: Close::AfterPeer,
             },
             client: App {
@@ -148,14 +151,18 @@ impl Transfer {
                     bytes: REQUEST_BYTES,
                     ..Write::default()
                 }],
-                close: Close::AfterReceived { bytes: group.bytes },
+                close: Close::AfterReceived { bytes: self.bytes },
             },
             start: self.start,
         };
         let mut rng = Rng::new(self.stream, 1);
-        let server = end(&setup.servers[pair.server], self.algorithm, &mut rng);
+        let host = &setup.servers[pair.server];
+        let control = group.congestion_control.as_ref();
+        let control = control.unwrap_or(&host.congestion_control);
+        let server = end(host, control, self.algorithm, &mut rng);
         let answering = ServerAlgorithm::Cubic { hystart: true };
-        let client = end(&setup.clients[pair.client], answering, &mut rng);
+        let host = &setup.clients[pair.client];
+        let client = end(host, &host.congestion_control, answering, &mut rng);
         let content = rng.bits();
         Ends::new(
             self.key,
@@ -169,13 +176,13 @@ impl Transfer {
 }
 
 /// What the server writes, and when.
-fn writes(group: &FlowGroup) -> Vec<Write> {
+fn writes(group: &FlowGroup, bytes: u64) -> Vec<Write> {
     let each = match group.write_bytes {
-        0 => group.bytes,
+        0 => bytes,
         bytes => bytes,
     };
     let mut writes = Vec::new();
-    let mut left = group.bytes;
+    let mut left = bytes;
     while left > 0 {
         let bytes = left.min(each);
         left -= bytes;
@@ -188,7 +195,12 @@ fn writes(group: &FlowGroup) -> Vec<Write> {
     writes
 }
 
-fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
+fn end(
+    host: &Host,
+    congestion_control: &str,
+    algorithm: ServerAlgorithm,
+    rng: &mut Rng,
+) -> EndConfig {
     // Linux shows half of the buffer as the window (`tcp_adv_win_scale` 1).
     let window = (host.receive_buffer_bytes / 2).clamp(1, 1 << 30);
     EndConfig {
@@ -197,8 +209,9 @@ fn end(host: &Host, algorithm: ServerAlgorithm, rng: &mut Rng) -> EndConfig {
         window_scale: host
             .window_scaling
             .then(|| scale(host.receive_buffer_bytes)),
-        ecn: host.ecn,
-        echoes_each_mark: host.congestion_control == "dctcp",
+        // Linux' DCTCP asks for ECN whatever the host is set to (`TCP_CONG_NEEDS_ECN`).
+        ecn: host.ecn || congestion_control == "dctcp",
+        echoes_each_mark: congestion_control == "dctcp",
         algorithm,
         receive_buffer: ReceiveBuffer::Autotuned {
             initial: window.min(FIRST_WINDOW_BYTES) as u32,

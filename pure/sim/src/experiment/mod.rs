@@ -28,10 +28,14 @@ const INSIDE: LinkConfig = LinkConfig {
 ///
 /// A setup that cannot be run gives an [`Observed`] with an error, and so does a box that breaks a
 /// rule of [`crate::Monitor`]. Where nothing is to stand in the path, `middlebox` should be a
-/// [`crate::Wire`].
-pub fn run(setup: &Setup, middlebox: &mut dyn Middlebox) -> Observed {
+/// [`crate::Wire`]. `far` stands beside the clients.
+pub fn run(
+    setup: &Setup,
+    middlebox: &mut dyn Middlebox,
+    far: Option<Box<dyn Middlebox>>,
+) -> Observed {
     match flows::transfers(setup) {
-        Ok(transfers) => carry_out(setup, &transfers, middlebox),
+        Ok(transfers) => carry_out(setup, &transfers, middlebox, far),
         Err(error) => Observed {
             error: Some(error),
             ..Observed::default()
@@ -39,11 +43,19 @@ pub fn run(setup: &Setup, middlebox: &mut dyn Middlebox) -> Observed {
     }
 }
 
-fn carry_out(setup: &Setup, transfers: &[Transfer], middlebox: &mut dyn Middlebox) -> Observed {
+fn carry_out(
+    setup: &Setup,
+    transfers: &[Transfer],
+    middlebox: &mut dyn Middlebox,
+    far: Option<Box<dyn Middlebox>>,
+) -> Observed {
     let watched = setup.path_box != PathBox::Nothing;
     let ends = transfers.iter().map(|t| t.ends(setup, watched));
     let inside = [0, 1].map(|stream| Link::new(INSIDE, stream));
     let mut world = World::of(ends.collect(), inside, Network::new(setup));
+    if let Some(far) = far {
+        world = world.with_far_box(far);
+    }
     let mut watch = Watch::new(setup, transfers);
     let mut left = transfers.iter().filter(|t| !t.background).count();
     while (left > 0 || setup.fixed_length) && world.violations().is_empty() {

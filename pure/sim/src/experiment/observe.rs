@@ -48,15 +48,18 @@ pub(super) fn observe(
         flows.push(flow);
     }
     let (down, up) = world.network().observed();
-    let counters = if boxed {
+    let mut counters = if boxed {
         middlebox.counters()
     } else {
         Vec::new()
     };
+    let far = world.far_box().map_or(Vec::new(), Middlebox::counters);
+    counters.extend(far.into_iter().map(|(name, n)| (format!("far_{name}"), n)));
     Observed {
         flows,
         down,
         up,
+        probes: world.network().probes_observed(),
         counters: counters.into_iter().collect(),
         series,
         machine_busy_share: None,

@@ -15,8 +15,10 @@ fn group(name: &str, bytes: u64) -> FlowGroup {
     FlowGroup {
         name: name.to_owned(),
         pair: 0,
+        pairs: 1,
         count: 1,
         bytes,
+        sizes: None,
         start_ns: 0,
         interval_ns: 0,
         write_bytes: 0,
@@ -38,6 +40,7 @@ fn line() -> Setup {
         duplicate_ratio: 0.0,
         queue_bytes: 625_000,
         ecn_mark_bytes: None,
+        drops_not_ect: false,
     };
     let up = Direction {
         rate_bits_per_s: 0,
@@ -74,13 +77,14 @@ fn bbr() -> Verdict {
 }
 
 fn over_wire(setup: &Setup) -> Observed {
-    run(setup, &mut Wire::default())
+    run(setup, &mut Wire::default(), None)
 }
 
 fn over_box(setup: &Setup, policy: impl Decide + 'static) -> Observed {
     run(
         setup,
         &mut EngineBox::new(Box::new(policy), Limits::default(), setup.seed),
+        None,
     )
 }
 
@@ -288,6 +292,8 @@ fn a_box_that_breaks_a_rule_is_told_of() {
 
         fn on_timer(&mut self, _now: Nanos, _out: &mut Vec<(Side, Vec<u8>)>) {}
     }
-    let said = run(&boxed(line()), &mut Forger).error.expect("an error");
+    let said = run(&boxed(line()), &mut Forger, None)
+        .error
+        .expect("an error");
     assert!(said.contains("the receiver is at"), "{said}");
 }

@@ -2,8 +2,8 @@
 
 use windlass_engine::Side;
 use windlass_wire::{
-    Ecn, Flags, FlowKey, FrameSpec, OptionWriter, Segment, TcpOptions, Timestamps, parse,
-    verify_tcp,
+    Ecn, Flags, FlowKey, FrameSpec, OptionWriter, PeerOption, Segment, TcpOptions, Timestamps,
+    parse, verify_tcp,
 };
 
 use super::line::Script;
@@ -21,6 +21,8 @@ pub(super) enum TcpOption {
     Sack(Vec<(u32, u32)>),
     Nop,
     Raw(Vec<u8>),
+    /// What a box says to another.
+    Peer(PeerOption),
 }
 
 /// A packet to be put in, or expected. `None` is anything.
@@ -89,7 +91,7 @@ impl Script {
         if seg.key != self.key(to.other(), port) {
             return Some(format!("its addresses are {}", seg.key));
         }
-        let came = self.describe_parts(to, &seg);
+        let came = self.describe_parts(to, &seg, frame);
         let unlike_flags = |want: Flags| seg.flags.without(Flags::PSH) != want.without(Flags::PSH);
         if expected.flags.is_some_and(unlike_flags) {
             return Some("flags differ".into());
@@ -131,7 +133,7 @@ impl Script {
         Some(format!("the payload is wrong at byte {}", wrong + 1))
     }
 
-    fn describe_parts(&self, to: Side, seg: &Segment) -> Packet {
+    fn describe_parts(&self, to: Side, seg: &Segment, frame: &[u8]) -> Packet {
         let own = self.isn(to.other());
         let peer = self.isn(to);
         Packet {
@@ -144,7 +146,7 @@ impl Script {
             window: Some(seg.window),
             ecn: (seg.ecn != Ecn::NotEct).then_some(seg.ecn),
             port: None,
-            options: Some(decode(&seg.options, peer)),
+            options: Some(decode(&seg.options, PeerOption::read(frame, seg), peer)),
             more_options: seg.options.unknown,
         }
     }
@@ -152,7 +154,7 @@ impl Script {
     /// A frame in the script's words.
     pub fn describe(&self, to: Side, frame: &[u8]) -> String {
         match parse(frame, frame.len() as u32) {
-            Ok(seg) => self.describe_parts(to, &seg).to_string(),
+            Ok(seg) => self.describe_parts(to, &seg, frame).to_string(),
             Err(why) => format!("{} bytes, {why:?}", frame.len()),
         }
     }
@@ -179,12 +181,16 @@ fn encode(options: &[TcpOption], peer_isn: u32) -> Vec<u8> {
             }
             TcpOption::Nop => writer.nop(),
             TcpOption::Raw(bytes) => writer.raw(bytes),
+            TcpOption::Peer(says) => {
+                let (bytes, count) = says.bytes();
+                writer.raw(&bytes[..count])
+            }
         };
     }
     writer.into()
 }
 
-fn decode(options: &TcpOptions, peer_isn: u32) -> Vec<TcpOption> {
+fn decode(options: &TcpOptions, said: Option<PeerOption>, peer_isn: u32) -> Vec<TcpOption> {
     let mut list = Vec::new();
     list.extend(options.mss.map(TcpOption::Mss));
     if options.sack_permitted {
@@ -198,6 +204,7 @@ fn decode(options: &TcpOptions, peer_isn: u32) -> Vec<TcpOption> {
     if !options.sack.is_empty() {
         list.push(TcpOption::Sack(blocks.collect()));
     }
+    list.extend(said.map(TcpOption::Peer));
     list
 }
 

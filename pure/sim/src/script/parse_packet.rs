@@ -1,6 +1,6 @@
 //! Reading the packets of a script.
 
-use windlass_wire::{Ecn, Flags};
+use windlass_wire::{Ecn, Flags, MarkedBytes, PeerOption};
 
 use super::packet::{Packet, TcpOption};
 use super::parse::{Read, number};
@@ -111,11 +111,21 @@ fn options(list: &str) -> Read<(Option<Vec<TcpOption>>, bool)> {
                 TcpOption::Sack(blocks.iter().map(|b| block(b)).collect::<Read<_>>()?)
             }
             ["nop"] => TcpOption::Nop,
+            ["hello"] => TcpOption::Peer(PeerOption::Hello),
+            ["pack", total, ce] => TcpOption::Peer(PeerOption::Report(counts(total, ce)?)),
+            ["fack", total, ce] => TcpOption::Peer(PeerOption::ReportAlone(counts(total, ce)?)),
             ["raw", hex] => TcpOption::Raw(bytes(hex)?),
             _ => return Err(format!("unknown option {item:?}")),
         });
     }
     Ok((Some(found), more))
+}
+
+fn counts(total: &str, ce: &str) -> Read<MarkedBytes> {
+    Ok(MarkedBytes {
+        total: number(total)?,
+        ce: number(ce)?,
+    })
 }
 
 fn any(text: &str) -> Read<Option<u32>> {

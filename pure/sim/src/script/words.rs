@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use windlass_wire::Flags;
+use windlass_wire::{Flags, PeerOption};
 
 use super::packet::{Packet, TcpOption};
 
@@ -46,6 +46,9 @@ impl fmt::Display for TcpOption {
                 f.write_str("sack")?;
                 blocks.iter().try_for_each(|(s, e)| write!(f, " {s}:{e}"))
             }
+            TcpOption::Peer(PeerOption::Hello) => f.write_str("hello"),
+            TcpOption::Peer(PeerOption::Report(c)) => write!(f, "pack {} {}", c.total, c.ce),
+            TcpOption::Peer(PeerOption::ReportAlone(c)) => write!(f, "fack {} {}", c.total, c.ce),
             TcpOption::Nop => f.write_str("nop"),
             TcpOption::Raw(bytes) => {
                 f.write_str("raw ")?;

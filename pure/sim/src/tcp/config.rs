@@ -39,6 +39,8 @@ pub struct EndConfig {
     pub algorithm: ServerAlgorithm,
     /// Initial window, packets.
     pub initial_cwnd_packets: u32,
+    /// As a sender, go so far beyond the edge that the peer has shown, bytes: a cheat.
+    pub goes_beyond_edge: u64,
     /// Send a tail probe (RFC 8985 §7); needs SACK.
     pub tail_probe: bool,
     /// What the RTO keeps above the smoothed RTT.
@@ -66,6 +68,7 @@ impl Default for EndConfig {
             echoes_each_mark: false,
             algorithm: ServerAlgorithm::Cubic { hystart: true },
             initial_cwnd_packets: 10,
+            goes_beyond_edge: 0,
             tail_probe: true,
             min_rto: 200 * MILLISECOND,
             receive_buffer: ReceiveBuffer::Autotuned {

@@ -113,6 +113,7 @@ pub struct Sender {
     pub(super) window_from: i64,
     pub(super) timeouts: u32,
     pub(super) initial_cwnd: u32,
+    pub(super) goes_beyond_edge: u64,
     pub(super) tail_probe: bool,
     pub(super) mss: u32,
     pub(super) max_window: u64,
@@ -172,6 +173,7 @@ impl Sender {
             window_from: 0,
             timeouts: 0,
             initial_cwnd: config.initial_cwnd_packets,
+            goes_beyond_edge: config.goes_beyond_edge,
             tail_probe: config.tail_probe,
             mss: 536,
             max_window: 0,
@@ -250,9 +252,9 @@ impl Sender {
         self.board.in_flight() as u32
     }
 
-    /// Right edge that the peer has shown.
+    /// Right edge that the peer has shown, or what the sender makes of it.
     pub fn edge(&self) -> u64 {
-        self.una + self.window
+        self.una + self.window + self.goes_beyond_edge
     }
 
     pub(super) fn next_segment(&self) -> Option<(u64, u64)> {

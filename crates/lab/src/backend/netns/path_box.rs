@@ -27,6 +27,8 @@ const STOP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 #[derive(Debug)]
 pub(super) struct Running {
     process: Process,
+    /// The Windlass beside the clients.
+    far: Option<Windlass>,
     meter: Option<Meter>,
 }
 
@@ -55,6 +57,7 @@ impl Running {
         program: &Path,
         folder: &Path,
     ) -> Result<Running> {
+        let mut far = None;
         let process = match path_box {
             PathBox::Nothing => Process::None,
             PathBox::Windlass { policy } => {
@@ -65,10 +68,16 @@ impl Running {
                 let interval = (!interval.is_zero()).then_some(interval);
                 let middle = &topology.middle;
                 let started = Windlass::start(middle, program, &arguments, interval, folder)?;
+                if let Some(namespace) = &topology.far {
+                    let folder = folder.join("far");
+                    std::fs::create_dir_all(&folder)?;
+                    let started = Windlass::start(namespace, program, &arguments, None, &folder)?;
+                    far = Some(started);
+                }
                 Process::Windlass(started)
             }
             PathBox::Command { words } => {
-                Process::Other(Other::start(topology, ends, words, folder)?)
+                Process::Other(Other::start((topology, ends), words, program, folder)?)
             }
         };
         let pid = match &process {
@@ -78,7 +87,11 @@ impl Running {
         };
         let pid = pid.filter(|_| record.usage_interval_ns > 0);
         let meter = pid.map(Meter::start).transpose()?;
-        Ok(Running { process, meter })
+        Ok(Running {
+            process,
+            far,
+            meter,
+        })
     }
 
     /// Asks for all that is lost with the connections.
@@ -103,6 +116,14 @@ impl Running {
                 said.counters.extend(named);
             }
         }
+        if let Some(far) = &self.far
+            && let Answer::Counters { engine, .. } = far.ask(Request::Counters)?
+        {
+            let named = engine
+                .into_iter()
+                .map(|(name, n)| (format!("far_{name}"), n));
+            said.counters.extend(named);
+        }
         if let Answer::Flows { flows, .. } = windlass.ask(Request::Flows)? {
             said.flows = flows.into_iter().map(|f| (f.flow.clone(), f)).collect();
         }
@@ -111,6 +132,9 @@ impl Running {
 
     /// Ends it in the ordinary way. The text of its trace, if there is one.
     pub(super) fn stop(self) -> Result<String> {
+        if let Some(far) = self.far {
+            far.stop()?;
+        }
         match self.process {
             Process::None => Ok(String::new()),
             Process::Windlass(windlass) => windlass.stop(),
@@ -129,14 +153,16 @@ struct Other {
 
 impl Other {
     fn start(
-        topology: &Topology,
-        ends: &mut Ends,
+        (topology, ends): (&Topology, &mut Ends),
         words: &[String],
+        program: &Path,
         folder: &Path,
     ) -> Result<Other> {
+        let program = program.to_string_lossy();
         let replaced = |word: &String| {
             word.replace("{inside}", INSIDE)
                 .replace("{outside}", OUTSIDE)
+                .replace("{windlass}", &program)
         };
         let (name, arguments) = words.split_first().context("the box has no command")?;
         let said = folder.join("box.log");

@@ -60,30 +60,36 @@ impl Plan {
         }
         let mut flows = Vec::new();
         for (group, all) in setup.flows.iter().enumerate() {
-            let pair = setup.pairs.get(all.pair);
-            let pair = pair.with_context(|| format!("there is no pair {}", all.pair))?;
-            let own = &setup.servers.get(pair.server);
-            let own = own.with_context(|| format!("there is no server {}", pair.server))?;
-            let client = setup.clients.get(pair.client);
-            let client = client.with_context(|| format!("there is no client {}", pair.client))?;
-            let congestion_control = all.congestion_control.as_ref();
-            let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
-            flows.extend((0..all.count).map(|index| Flow {
-                group,
-                index,
-                server: pair.server,
-                client: pair.client,
-                start_ns: all.start_ns + u64::from(index) * all.interval_ns,
-                bytes: all.bytes,
-                write_bytes: match all.write_bytes {
-                    0 => all.bytes,
-                    some => some,
-                },
-                pause_ns: all.pause_ns,
-                congestion_control: congestion_control.clone(),
-                client_congestion_control: client.congestion_control.clone(),
-                background: all.background,
-            }));
+            let starts = all.starts(setup.seed);
+            for (index, start_ns) in (0..all.count).zip(starts) {
+                let pair = setup.pairs.get(all.pair_of(index));
+                let pair =
+                    pair.with_context(|| format!("there is no pair {}", all.pair_of(index)))?;
+                let own = &setup.servers.get(pair.server);
+                let own = own.with_context(|| format!("there is no server {}", pair.server))?;
+                let client = setup.clients.get(pair.client);
+                let client =
+                    client.with_context(|| format!("there is no client {}", pair.client))?;
+                let congestion_control = all.congestion_control.as_ref();
+                let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
+                let bytes = all.bytes_of(setup.seed, index);
+                flows.push(Flow {
+                    group,
+                    index,
+                    server: pair.server,
+                    client: pair.client,
+                    start_ns,
+                    bytes,
+                    write_bytes: match all.write_bytes {
+                        0 => bytes,
+                        some => some,
+                    },
+                    pause_ns: all.pause_ns,
+                    congestion_control: congestion_control.clone(),
+                    client_congestion_control: client.congestion_control.clone(),
+                    background: all.background,
+                });
+            }
         }
         Ok(Plan {
             flows,
@@ -119,6 +125,8 @@ mod tests {
             bytes: 1000,
             start_ns: 7,
             interval_ns: 10,
+            pairs: 1,
+            sizes: None,
             write_bytes: 0,
             pause_ns: 0,
             congestion_control: None,

@@ -48,6 +48,7 @@ impl Lab {
             servers: setup.servers.len(),
             clients: setup.clients.len(),
             bridged: !matches!(setup.path_box, PathBox::Command { .. }),
+            far_box: setup.both_ends,
         };
         if let Some(lab) = old.filter(|lab| lab.shape == shape) {
             return Ok(lab);
@@ -121,6 +122,7 @@ impl Lab {
             flows,
             down: record.down,
             up: record.up,
+            probes: record.probes,
             counters,
             series: outcome.series(&trace),
             machine_busy_share,

@@ -26,11 +26,13 @@ use super::netns::Netns;
 use super::sim::run_simulated;
 use crate::command::IP;
 use crate::leftovers::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
+use crate::{openvswitch, switch};
 
 /// What the program is told in the guest.
 const GUEST_COMMAND: &str = "exec /usr/bin/windlass lab guest /job/input";
 /// Kernel modules for the wiring, for what may stand in the path, and every congestion control.
-/// Open vSwitch is not among them: it brings connection tracking, which every packet pays for.
+/// Open vSwitch is among them only if a setup needs it: it brings connection tracking, which every
+/// packet pays for.
 const MODULES: [&str; 25] = [
     "veth",
     "bridge",
@@ -80,12 +82,19 @@ impl Vm {
         }
     }
 
-    fn image(&self) -> Result<Image> {
-        let contents = Contents {
+    fn image(&self, setups: &[Setup]) -> Result<Image> {
+        let mut contents = Contents {
             programs: vec![("windlass", self.windlass.clone())],
             tools: &[IP],
+            files: &[],
             modules: &MODULES,
         };
+        let modules: Vec<&str> = MODULES.into_iter().chain(["openvswitch"]).collect();
+        if setups.iter().any(switch::is_in) {
+            contents.tools = &openvswitch::NEEDED;
+            contents.files = &[openvswitch::SCHEMA];
+            contents.modules = &modules;
+        }
         Image::prepare(&contents).context("cannot build the guest")
     }
 }
@@ -98,7 +107,7 @@ impl Backend for Vm {
     fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
         catch_signals()?;
         remove_stale();
-        let image = self.image()?;
+        let image = self.image(setups)?;
         run_simulated(setups, done)?;
         let jobs = share(setups).into_iter().map(|indices| Job {
             setups,

@@ -1,0 +1,100 @@
+//! Windlass in the middle.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use super::{Lab, PROGRAM};
+
+/// `windlass run` in the middle namespace, and what asks it.
+pub struct Daemon {
+    pub child: Child,
+    pub control: PathBuf,
+}
+
+impl Daemon {
+    /// `arguments` say where it stands, and more.
+    pub fn start(lab: &Lab, arguments: &[&str]) -> Daemon {
+        let control = lab.folder.path().join("w.sock");
+        let mut command = lab.command("m", PROGRAM);
+        command
+            .args(["run", "--algorithm", "bbr", "--control"])
+            .arg(&control)
+            .args(arguments)
+            .stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (ready, is_ready) = mpsc::channel();
+        thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                if line.starts_with("windlass: ready: ") {
+                    let _ = ready.send(());
+                }
+            }
+        });
+        let daemon = Daemon { child, control };
+        is_ready
+            .recv_timeout(Duration::from_secs(15))
+            .expect("windlass is not ready");
+        daemon
+    }
+
+    pub fn ask(&self, arguments: &[&str]) -> String {
+        let output = Command::new(PROGRAM)
+            .args(arguments)
+            .arg("--control")
+            .arg(&self.control)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    pub fn json(&self, arguments: &[&str]) -> Value {
+        serde_json::from_str(&self.ask(arguments)).unwrap()
+    }
+
+    /// The flow from this server's port.
+    pub fn flow(&self, port: u16) -> Value {
+        let flows = self.json(&["flow", "show", "-j"]);
+        let from = format!("10.77.0.1:{port}>");
+        let mut flows = flows.as_array().unwrap().iter();
+        let found = flows.find(|f| f["flow"].as_str().unwrap().starts_with(&from));
+        found.unwrap_or_else(|| panic!("no flow {from}")).clone()
+    }
+
+    pub fn counter(&self, group: &str, name: &str) -> u64 {
+        self.json(&["counters", "-j"])[group][name]
+            .as_u64()
+            .unwrap()
+    }
+
+    /// Sends the signal and waits for the end.
+    pub fn end(mut self, signal: Signal) -> Option<i32> {
+        kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while Instant::now() < deadline {
+            if let Some(status) = self.child.try_wait().unwrap() {
+                return status.code();
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+        panic!("windlass does not end");
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,102 @@
+//! What a sender may not do, however it behaves: go beyond the edge that it has been shown, or
+//! faster than its caps allow.
+
+use windlass_cc::Nanos;
+use windlass_wire::Segment;
+
+use super::{Flow, LimitedBy};
+use crate::context::Context;
+use crate::{Pkt, Pool};
+
+impl Flow {
+    /// The sender is held to its window by force.
+    pub(super) fn polices(&self) -> bool {
+        self.enforcing() && self.verdict.police_tolerance.is_some()
+    }
+
+    /// Drops data that the sender was not allowed to send: beyond the edge it has been shown, and
+    /// what follows data that was dropped, so that a sender who does not care gains nothing by going
+    /// on. True if the packet is gone.
+    pub(super) fn police<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        (start, end): (u64, u64),
+    ) -> bool {
+        let Some(tolerance) = self.verdict.police_tolerance.filter(|_| self.enforcing()) else {
+            return false;
+        };
+        let follows = self.policed_at == Some(self.nxt) && start > self.nxt;
+        let beyond = end > self.feedback.edge + u64::from(tolerance);
+        if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
+            if start <= self.nxt {
+                self.policed_at = None;
+            }
+            return false;
+        }
+        if end > self.nxt {
+            self.policed_at = Some(self.nxt);
+        }
+        let bytes = u64::from(segment.payload_len);
+        ctx.counters.policed += 1;
+        self.tally.policed += 1;
+        self.tally.policed_bytes += bytes;
+        if let Some(account) = self
+            .verdict
+            .tenant
+            .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
+        {
+            account.info.policed_packets += 1;
+            account.info.policed_bytes += bytes;
+        }
+        ctx.pool.free(pkt);
+        true
+    }
+
+    /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.
+    fn repeats_too_soon(&self, now: Nanos, start: u64, end: u64) -> bool {
+        if end > self.nxt || self.in_charge() || self.path.min_rtt == Nanos::MAX {
+            return false;
+        }
+        let piece = self.hold.index_of(start.max(self.una));
+        piece.is_some_and(|index| self.hold.get(index).sent_at + self.path.min_rtt / 2 > now)
+    }
+
+    /// Whether it is this flow's turn among those of its tenant; if not, it waits for it.
+    pub(super) fn is_its_turn<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) -> bool {
+        let Some(id) = self.verdict.tenant else {
+            return true;
+        };
+        let Some(account) = ctx.tenants.get_mut(usize::from(id.0)) else {
+            return true;
+        };
+        let now = ctx.now;
+        *self
+            .turn
+            .get_or_insert_with(|| account.take_turn(now, bytes))
+            <= now
+    }
+
+    /// `bytes` have left: the turn is used up.
+    pub(super) fn charge_tenant<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) {
+        self.turn = None;
+        if let Some(account) = self
+            .verdict
+            .tenant
+            .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
+        {
+            account.info.bytes_sent += bytes;
+        }
+    }
+
+    /// When a flow that is limited so wants to be called.
+    pub(super) fn waits_until(&self) -> Option<Nanos> {
+        match self.limited_by {
+            LimitedBy::Pacing => Some(self.pacer.next),
+            LimitedBy::Tenant => self.turn,
+            LimitedBy::Sender => self.copies.poll_at(),
+            LimitedBy::Cwnd | LimitedBy::Receiver => None,
+        }
+    }
+}

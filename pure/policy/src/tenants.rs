@@ -1,0 +1,57 @@
+//! `[[tenant]]`: whose flows they are, and what they may send in all.
+
+use windlass_engine::{Tenant, TenantId};
+
+use crate::error::{Wrong, suggest};
+use crate::read::Value;
+
+/// Most tenants of a file.
+const TENANTS_MAX: usize = 65_536;
+/// Bytes per second in a Mbit/s.
+const MBIT: f64 = 125_000.0;
+const CAP_MIN_MBIT: f64 = 0.01;
+const CAP_MAX_MBIT: f64 = 1e6;
+
+/// Reads all `[[tenant]]`.
+pub(crate) fn read(value: Value<'_>) -> Result<Vec<Tenant>, Wrong> {
+    let mut tenants: Vec<Tenant> = Vec::new();
+    for value in value.list("[[tenant]]")? {
+        let mut section = value.section("[[tenant]]")?;
+        let name = section.need("name", "\"blue\"")?;
+        let span = name.span();
+        let name = name.text("blue")?.to_owned();
+        if tenants.iter().any(|t| t.name == name) {
+            let what = format!("two tenants are called \"{name}\"");
+            return Err(Wrong::new(span, what, "give each a name of its own"));
+        }
+        if tenants.len() == TENANTS_MAX {
+            let what = format!("more than {TENANTS_MAX} tenants");
+            return Err(Wrong::new(span, what, "let several share a name"));
+        }
+        let cap = section.take("cap_mbit").map(|v| cap(&v)).transpose()?;
+        section.finish()?;
+        tenants.push(Tenant { name, cap });
+    }
+    Ok(tenants)
+}
+
+/// A rate in Mbit/s of TCP payload, as bytes per second.
+pub(crate) fn cap(value: &Value<'_>) -> Result<u64, Wrong> {
+    let mbit = value.number(CAP_MIN_MBIT..=CAP_MAX_MBIT, "Mbit/s")?;
+    Ok((mbit * MBIT).round() as u64)
+}
+
+/// The tenant that a rule names.
+pub(crate) fn named(value: &Value<'_>, tenants: &[Tenant]) -> Result<TenantId, Wrong> {
+    let name = value.text("blue")?;
+    if let Some(index) = tenants.iter().position(|t| t.name == name) {
+        return Ok(TenantId(index as u16));
+    }
+    let known: Vec<&str> = tenants.iter().map(|t| t.name.as_str()).collect();
+    let help = match known.is_empty() {
+        true => format!("describe it: [[tenant]] with name = \"{name}\""),
+        false => suggest(name, &known),
+    };
+    let what = format!("there is no tenant \"{name}\"");
+    Err(Wrong::new(value.span(), what, help))
+}

@@ -1,0 +1,150 @@
+//! Two boxes at the ends of the network: its marks work for ends that have never heard of ECN, and no
+//! end sees what the boxes say to each other (the world of the simulator looks at every frame).
+#![allow(clippy::disallowed_methods)]
+
+use windlass_cc::AlgorithmId;
+use windlass_engine::{Feedback, Limits, Verdict};
+use windlass_sim::tcp::{App, Close, ServerAlgorithm};
+use windlass_sim::{Connection, EngineBox, Outcome, Scenario, Wire, World, run};
+
+const MILLISECOND: u64 = 1_000_000;
+const SECOND: u64 = 1000 * MILLISECOND;
+/// From here on a link of 50 Mbit/s marks: 1 ms, and three packets in its device.
+const MARK_BYTES: u64 = 6_250 + 3 * 1_500;
+
+fn id(name: &str) -> AlgorithmId {
+    name.parse().expect("a registered algorithm")
+}
+
+fn a_box(algorithm: &str, seed: u64) -> EngineBox {
+    let verdict = Verdict {
+        feedback: Feedback::Boxes,
+        ..Verdict::enforce(id(algorithm))
+    };
+    EngineBox::new(Box::new(verdict), Limits::default(), seed)
+}
+
+/// A download over 50 Mbit/s and 10 ms, between ends without ECN.
+fn marked_path(bytes: u64) -> Scenario {
+    let mut scenario = Scenario::download(bytes, 50.0, 10.0);
+    scenario.down.queue_bytes = 1_500_000;
+    scenario.down.ecn_mark_bytes = Some(MARK_BYTES);
+    scenario
+}
+
+fn run_with_two(scenario: &Scenario, algorithm: &str) -> (Outcome, u64) {
+    let mut near = a_box(algorithm, 1);
+    let mut world = World::new(scenario).with_far_box(Box::new(a_box(algorithm, 2)));
+    world.run_until(scenario.limit, &mut near);
+    let far = world.far_box().expect("it was put there").counters();
+    let alone = far.iter().find(|(name, _)| name == "reports_carried");
+    (world.outcome(&near), alone.map_or(0, |(_, count)| *count))
+}
+
+#[test]
+fn dctcp_between_boxes_is_dctcp_between_ends() {
+    let scenario = marked_path(50_000_000);
+    let (boxed, reports) = run_with_two(&scenario, "dctcp");
+    boxed.assert_intact(&scenario);
+    assert!(boxed.down.marked > 100, "{} marked", boxed.down.marked);
+    assert_eq!(boxed.server().ce_received + boxed.client().ce_received, 0);
+    assert!(reports > 1000, "{reports} reports");
+    assert_eq!(boxed.counter("reports_heard"), reports);
+    assert_eq!(boxed.counter("peers_found"), 1);
+    assert_eq!(boxed.down.dropped, 0);
+
+    let mut between_ends = scenario.clone();
+    between_ends.server.algorithm = ServerAlgorithm::Native(id("dctcp").into());
+    (between_ends.server.ecn, between_ends.client.ecn) = (true, true);
+    let native = run(&between_ends, &mut Wire::default());
+    assert!(
+        boxed.seconds < 1.02 * native.seconds,
+        "{} s, between ends {} s",
+        boxed.seconds,
+        native.seconds
+    );
+    let queues = (boxed.down.max_queue_bytes, native.down.max_queue_bytes);
+    assert!(
+        queues.0 < queues.1 + 1_514,
+        "longest queue, bytes: {queues:?}"
+    );
+}
+
+/// One box alone finds none, and the flow is as with the feedback of the ends.
+#[test]
+fn a_box_alone_falls_back() {
+    let scenario = marked_path(5_000_000);
+    let mut near = a_box("dctcp", 1);
+    let outcome = run(&scenario, &mut near);
+    outcome.assert_intact(&scenario);
+    assert_eq!(outcome.counter("peers_found"), 0);
+    assert_eq!(outcome.counter("ect_set"), 0, "nobody would report marks");
+    assert_eq!(outcome.down.marked, 0);
+}
+
+/// The box beside the client dies in mid-transfer: nothing is marked any more, and nothing is lost.
+#[test]
+fn a_box_that_dies_is_not_waited_for() {
+    let scenario = marked_path(50_000_000);
+    let mut near = a_box("dctcp", 1);
+    let mut world = World::new(&scenario).with_far_box(Box::new(a_box("dctcp", 2)));
+    world.run_until(2 * SECOND, &mut near);
+    let mut world = world.with_far_box(Box::new(Wire::default()));
+    world.run_until(3 * SECOND, &mut near);
+    let marked = world.link_stats().0.marked;
+    world.run_until(scenario.limit, &mut near);
+    let outcome = world.outcome(&near);
+    // Reports that had been on their way are seen by nobody but the box.
+    outcome.assert_intact(&scenario);
+    assert_eq!(outcome.counter("peers_lost"), 1);
+    assert_eq!(outcome.down.marked, marked);
+}
+
+/// Data both ways at once: ACKs ride on full segments, so that reports need packets of their own.
+#[test]
+fn both_ways_at_once() {
+    let mut scenario = marked_path(20_000_000);
+    scenario.up.rate_bytes_per_s = scenario.down.rate_bytes_per_s;
+    scenario.up.queue_bytes = 1_500_000;
+    scenario.up.ecn_mark_bytes = Some(MARK_BYTES);
+    scenario.connections[0] = Connection {
+        server: App {
+            close: Close::AfterWrites,
+            ..App::request(20_000_000)
+        },
+        client: App::request(20_000_000),
+        start: 0,
+    };
+    let (outcome, _) = run_with_two(&scenario, "dctcp");
+    outcome.assert_intact(&scenario);
+    assert!(
+        outcome.counter("reports_alone") > 100,
+        "{:?}",
+        outcome.counters
+    );
+    assert!(outcome.down.marked > 50 && outcome.up.marked > 50);
+    assert_eq!((outcome.down.dropped, outcome.up.dropped), (0, 0));
+}
+
+/// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
+/// arrives is what was sent.
+#[test]
+fn adverse_networks() {
+    let mut failed = Vec::new();
+    let mut found = 0;
+    for seed in 1..=150 {
+        let mut scenario = Scenario::adverse(seed);
+        scenario.limit = 24 * 3600 * SECOND;
+        scenario.down.ecn_mark_bytes.get_or_insert(15_000);
+        let algorithms = AlgorithmId::ALL;
+        let algorithm = algorithms[(seed % algorithms.len() as u64) as usize];
+        let (outcome, _) = run_with_two(&scenario, algorithm.name());
+        found += u64::from(outcome.counter("peers_found") > 0);
+        if !outcome.intact && run(&scenario, &mut Wire::default()).intact {
+            println!("seed {seed}: {:?}", outcome.violations.first());
+            failed.push(seed);
+        }
+    }
+    assert!(failed.is_empty(), "{failed:?}");
+    assert!(found > 100, "only {found} pairs of boxes found each other");
+}
