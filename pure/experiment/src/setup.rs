@@ -260,6 +260,8 @@ pub struct Setup {
     pub fixed_length: bool,
     /// In a run of fixed length, goodput and window are those from here on, ns.
     pub measure_from_ns: u64,
+    /// In a run of fixed length, how long a flow takes to receive so much is told, bit/s; 0: it is not.
+    pub reach_bits_per_s: u64,
     /// In the simulator, whatever back end has the other runs.
     pub simulated: bool,
     /// Servers, by index.
@@ -272,6 +274,8 @@ pub struct Setup {
     pub pairs: Vec<Pair>,
     /// What stands in the path.
     pub path_box: PathBox,
+    /// The algorithm of that Windlass, unless it has a configuration file of its own.
+    pub box_algorithm: Option<Algorithm>,
     /// Another Windlass stands beside the clients, which are on its inside, with the same policy.
     pub both_ends: bool,
     /// TCP.

@@ -579,6 +579,20 @@ const BAD: &[Bad] = &[
     ),
     (
         "mb = 1",
+        "mb = 1\n[run]\nreach_mbit = 6",
+        "6",
+        "reach_mbit is for runs of a fixed length",
+        "duration_s",
+    ),
+    (
+        "mb = 1",
+        "mb = 1\n[run]\nduration_s = 5\nreach_mbit = 2",
+        "2",
+        "had arrived",
+        "series_ms = 100",
+    ),
+    (
+        "mb = 1",
         "mb = 1\n[run]\nduration_s = 5\nmeasure_from_s = 2",
         "2",
         "had arrived",

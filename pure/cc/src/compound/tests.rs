@@ -274,7 +274,7 @@ fn a_spurious_loss_leaves_no_trace() {
 fn the_reproduction() {
     let p = CompoundParameters {
         spread: false,
-        ..preset("reproduction")
+        ..preset("cs244")
     };
     let mut grown = flow(100, 60, p);
     round(&mut grown, 100);
