@@ -474,6 +474,20 @@ const BAD: &[Bad] = &[
     ),
     (
         "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nalong = \"case\"",
+        "\"case\"",
+        "no order",
+        "[sweep]",
+    ),
+    (
+        "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nof = \"boxed\"\nto = \"native\"\nalong = \"loss_percent\"",
+        "\"loss_percent\"",
+        "with itself",
+        "two checks",
+    ),
+    (
+        "",
         "[[check]]\nname = \"c\"\nat_most = 1\nmetric = \"time\"",
         "\"time\"",
         "unknown metric",
