@@ -83,7 +83,9 @@ fn carried(setup: &Setup, observed: &Observed, from_s: f64) -> Option<(f64, f64)
     let end_s = end_of_run_s(setup, observed);
     let starts = observed.flows.iter().map(|f| f.start_s);
     let from_s = from_s.max(starts.fold(f64::INFINITY, f64::min));
-    if link.down.rate_bits_per_s == 0 || !link.changes.is_empty() || end_s <= from_s {
+    let rate = link.down.rate_bits_per_s;
+    let changes = link.changes.iter().any(|c| c.down.rate_bits_per_s != rate);
+    if rate == 0 || changes || end_s <= from_s {
         return None;
     }
     let of_flow = |f: &FlowObserved| f.received_bytes as f64 - f.received_by(from_s);
@@ -197,7 +199,7 @@ fn converged(flow: &FlowObserved, own: &[f64], fair: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{Bottleneck, Direction};
+    use crate::setup::{Bottleneck, Change, Direction};
 
     /// 60 s, one bottleneck of 10 Mbit/s of payload.
     fn setup() -> Setup {
@@ -265,6 +267,16 @@ mod tests {
         let mut two = setup();
         two.bottlenecks.push(Bottleneck::default());
         assert_eq!(utilisation_percent(&two, &flows(), 0.0), None);
+        let mut changed = setup();
+        let down = changed.bottlenecks[0].down;
+        changed.bottlenecks[0].changes.push(Change {
+            at_ns: 1,
+            down,
+            up: down,
+        });
+        assert!(utilisation_percent(&changed, &flows(), 0.0).is_some());
+        changed.bottlenecks[0].changes[0].down.rate_bits_per_s += 1;
+        assert_eq!(utilisation_percent(&changed, &flows(), 0.0), None);
         assert_eq!(utilisation_percent(&Setup::default(), &flows(), 0.0), None);
     }
 

@@ -179,6 +179,18 @@ pub enum PathBox {
     },
 }
 
+/// What carries a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// The hosts' own.
+    #[default]
+    Tcp,
+    /// `windlass send` on the server and `windlass recv` on the client, with the server's algorithm or
+    /// the Windlass algorithm of the name of its congestion control; not on `sim`.
+    Quic,
+}
+
 /// Transfers that are alike. Each is a connection of its own: the client connects, asks, and the
 /// server sends.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -206,6 +218,8 @@ pub struct FlowGroup {
     pub pause_ns: u64,
     /// In place of the server host's congestion control.
     pub congestion_control: Option<String>,
+    /// What carries them.
+    pub transport: Transport,
     /// Whether the run ends when they have ended. Background flows are cut off then.
     pub background: bool,
 }

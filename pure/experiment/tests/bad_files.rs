@@ -593,6 +593,13 @@ const BAD: &[Bad] = &[
     ),
     (
         "mb = 1",
+        "mb = 1\ntransport = \"quic\"\nwrite_kb = 1\npause_ms = 1",
+        "\"quic\"",
+        "does not pause",
+        "leave write_kb",
+    ),
+    (
+        "mb = 1",
         "mb = 1\n[run]\nreach_mbit = 6",
         "6",
         "reach_mbit is for runs of a fixed length",

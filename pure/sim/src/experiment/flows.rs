@@ -2,7 +2,7 @@
 
 use windlass_cc::{AlgorithmId, Nanos};
 use windlass_experiment::setup::{
-    FlowGroup, Host, Pair, PathBox, Setup, client_address, server_address,
+    FlowGroup, Host, Pair, PathBox, Setup, Transport, client_address, server_address,
 };
 use windlass_wire::FlowKey;
 
@@ -51,6 +51,12 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
             let name = &group.name;
             format!("flows \"{name}\" run between pair {pair}, which there is not")
         };
+        if group.transport == Transport::Quic {
+            return Err(format!(
+                "flows \"{}\" are carried by QUIC, which runs on the back ends netns and vm",
+                group.name
+            ));
+        }
         let mut starts = group.starts(setup.seed).into_iter();
         for index in 0..group.count {
             let at = group.pair_of(index);
