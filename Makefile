@@ -61,6 +61,7 @@ bench: build
 	$(CARGO) bench --locked -p windlass-sim --bench engine
 	$(CARGO) build --release --locked -p windlass-io --examples
 	$(CARGO) bench --locked -p windlass-lab --bench forwarding
+	BENCH_CHECK=1 $(CARGO) bench --locked -p windlass-transfer --bench cpu
 
 fuzz: setup
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --version 0.13.2 --locked
