@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
-        compete conformance conformance-paths reproduce-acdc
+        compete conformance conformance-paths reproduce-acdc reproduce-compound
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -15,6 +15,7 @@ help:
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
+	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; an hour)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
@@ -60,6 +61,7 @@ bench: build
 	$(CARGO) bench --locked -p windlass-sim --bench engine
 	$(CARGO) build --release --locked -p windlass-io --examples
 	$(CARGO) bench --locked -p windlass-lab --bench forwarding
+	BENCH_CHECK=1 $(CARGO) bench --locked -p windlass-transfer --bench cpu
 
 fuzz: setup
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --version 0.13.2 --locked
@@ -90,6 +92,12 @@ reproduce-tcon: build
 # Table 1 in a guest in virtual time, processor time on this machine's kernel, the rest in the simulator.
 reproduce-acdc: build
 	$(call run_experiments,acdc-table1 acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-traces acdc-cpu)
+	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
+
+# Full scale in the simulator; a fifth of it with Linux in a guest, and over QUIC on this machine's kernel.
+reproduce-compound: build
+	$(call run_experiments,compound-table1 compound-fig3 compound-response compound-fig4-5 compound-fairness compound-rtt-fairness \
+	    compound-routers compound-kernel compound-quic)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 reproduce-grid: build

@@ -40,6 +40,18 @@ impl From<&Settings> for Algorithm {
 }
 
 impl Algorithm {
+    /// In one word, as command lines take it: `NAME:PARAMETER=VALUE,…`.
+    pub fn word(&self) -> String {
+        let parameters = self.parameters.iter();
+        let set: Vec<String> = parameters
+            .map(|(name, value)| format!("{name}={value}"))
+            .collect();
+        match set.is_empty() {
+            true => self.name.clone(),
+            false => format!("{}:{}", self.name, set.join(",")),
+        }
+    }
+
     /// As algorithms take it.
     ///
     /// # Errors
@@ -101,6 +113,7 @@ mod tests {
             for settings in all {
                 let algorithm = Algorithm::from(&settings);
                 assert_eq!(algorithm.settings(), Ok(settings));
+                assert_eq!(algorithm.word().parse().ok(), Some(settings));
                 let json = serde_json::to_string(&algorithm).expect("it can be written");
                 assert_eq!(
                     serde_json::from_str::<Algorithm>(&json).ok(),

@@ -2,7 +2,7 @@
 //! to get its share.
 
 use crate::observed::{FlowObserved, Observed};
-use crate::setup::Setup;
+use crate::setup::{CrossTraffic, Setup};
 
 /// Payload of a full-sized packet, of its bytes on the link (timestamps, IPv4, Ethernet).
 const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
@@ -55,19 +55,56 @@ impl FlowObserved {
 /// What all flows together have received from `from_s` to the end, as a part of what the bottleneck
 /// could have carried, percent. `None` unless there is one bottleneck with one rate.
 pub(crate) fn utilisation_percent(setup: &Setup, observed: &Observed, from_s: f64) -> Option<f64> {
+    let (carried, span_s) = carried(setup, observed, from_s)?;
+    let whole = setup.bottlenecks[0].down.rate_bits_per_s as f64 * span_s;
+    Some(carried / (whole * PAYLOAD_SHARE) * 100.0)
+}
+
+/// The same as a part of what the cross traffic leaves of it. `None` also where it leaves nothing.
+pub(crate) fn utilisation_left_percent(
+    setup: &Setup,
+    observed: &Observed,
+    from_s: f64,
+) -> Option<f64> {
+    let (carried, span_s) = carried(setup, observed, from_s)?;
+    let end_s = end_of_run_s(setup, observed);
+    let sent = setup.cross_traffic.iter();
+    let sent = sent.map(|c| c.rate_bits_per_s as f64 * on_s(c, end_s - span_s, end_s));
+    let left = setup.bottlenecks[0].down.rate_bits_per_s as f64 * span_s - sent.sum::<f64>();
+    (left > 0.0).then(|| carried / (left * PAYLOAD_SHARE) * 100.0)
+}
+
+/// Payload bits that all flows have received from `from_s`, or the start of the first one, to the end, and
+/// how long that is, s.
+fn carried(setup: &Setup, observed: &Observed, from_s: f64) -> Option<(f64, f64)> {
     let [link] = &setup.bottlenecks[..] else {
         return None;
     };
-    let rate = link.down.rate_bits_per_s as f64;
     let end_s = end_of_run_s(setup, observed);
     let starts = observed.flows.iter().map(|f| f.start_s);
     let from_s = from_s.max(starts.fold(f64::INFINITY, f64::min));
-    if rate == 0.0 || !link.changes.is_empty() || end_s <= from_s {
+    let rate = link.down.rate_bits_per_s;
+    let changes = link.changes.iter().any(|c| c.down.rate_bits_per_s != rate);
+    if rate == 0 || changes || end_s <= from_s {
         return None;
     }
     let of_flow = |f: &FlowObserved| f.received_bytes as f64 - f.received_by(from_s);
-    let bits: f64 = observed.flows.iter().map(of_flow).sum::<f64>() * 8.0;
-    Some(bits / (rate * PAYLOAD_SHARE * (end_s - from_s)) * 100.0)
+    let bytes: f64 = observed.flows.iter().map(of_flow).sum();
+    Some((bytes * 8.0, end_s - from_s))
+}
+
+/// How long cross traffic is on between two times, s.
+fn on_s(traffic: &CrossTraffic, from_s: f64, to_s: f64) -> f64 {
+    let [start, on, off] =
+        [traffic.start_ns, traffic.on_ns, traffic.off_ns].map(|ns| ns as f64 / 1e9);
+    let by = |time: f64| {
+        let time = (time - start).max(0.0);
+        match on > 0.0 {
+            true => (time / (on + off)).floor() * on + (time % (on + off)).min(on),
+            false => time,
+        }
+    };
+    by(to_s) - by(from_s)
 }
 
 fn end_of_run_s(setup: &Setup, observed: &Observed) -> f64 {
@@ -75,6 +112,25 @@ fn end_of_run_s(setup: &Setup, observed: &Observed) -> f64 {
         true => setup.limit_ns as f64 / 1e9,
         false => observed.flows.iter().map(|f| f.end_s()).fold(0.0, f64::max),
     }
+}
+
+/// How long a flow takes, from its start, until it receives so much for the first time, in the mean over the
+/// next five seconds, s. If that never comes, all the rest of the run, which is more than any flow
+/// that gets there can have.
+///
+/// `None` where nothing is to be reached, and where it was not noted what arrived when.
+pub(crate) fn reach_s(setup: &Setup, observed: &Observed, flow: &FlowObserved) -> Option<f64> {
+    if setup.reach_bits_per_s == 0 || flow.arrivals.is_empty() {
+        return None;
+    }
+    let steps = (end_of_run_s(setup, observed) / STEP_S) as usize;
+    let received = by_step(flow, steps);
+    let enough = setup.reach_bits_per_s as f64 / 8.0 * WINDOW_S;
+    let window = (WINDOW_S / STEP_S) as usize;
+    let begins = (flow.start_s / STEP_S).ceil() as usize;
+    let mut windows = begins..(steps + 1).saturating_sub(window);
+    let found = windows.find(|from| received[from + window] - received[*from] >= enough);
+    Some((found.unwrap_or(steps) as f64 * STEP_S - flow.start_s).max(0.0))
 }
 
 /// How long each flow takes until it has its share and keeps it, from its start, s.
@@ -143,7 +199,7 @@ fn converged(flow: &FlowObserved, own: &[f64], fair: &[f64]) -> Option<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::setup::{Bottleneck, Direction};
+    use crate::setup::{Bottleneck, Change, Direction};
 
     /// 60 s, one bottleneck of 10 Mbit/s of payload.
     fn setup() -> Setup {
@@ -211,7 +267,63 @@ mod tests {
         let mut two = setup();
         two.bottlenecks.push(Bottleneck::default());
         assert_eq!(utilisation_percent(&two, &flows(), 0.0), None);
+        let mut changed = setup();
+        let down = changed.bottlenecks[0].down;
+        changed.bottlenecks[0].changes.push(Change {
+            at_ns: 1,
+            down,
+            up: down,
+        });
+        assert!(utilisation_percent(&changed, &flows(), 0.0).is_some());
+        changed.bottlenecks[0].changes[0].down.rate_bits_per_s += 1;
+        assert_eq!(utilisation_percent(&changed, &flows(), 0.0), None);
         assert_eq!(utilisation_percent(&Setup::default(), &flows(), 0.0), None);
+    }
+
+    /// 4 Mbit/s of cross traffic in 10 s of each 20, from 5 s on: 20, 40 … of 100 Mbit by 10, 15 s …
+    #[test]
+    fn what_cross_traffic_leaves_can_be_used() {
+        let mut setup = setup();
+        let seconds = |s: u64| s * 1_000_000_000;
+        setup.cross_traffic.push(CrossTraffic {
+            bottleneck: 0,
+            rate_bits_per_s: (4e6 / PAYLOAD_SHARE) as u64,
+            packet_bytes: 1500,
+            start_ns: seconds(5),
+            on_ns: seconds(10),
+            off_ns: seconds(10),
+        });
+        let flows = run(vec![flow(0.0, &[(0.0, 4.0)])]);
+        let percent = |setup: &Setup, from| utilisation_left_percent(setup, &flows, from).unwrap();
+        // On from 5 to 15, 25 to 35 and 45 to 55 s: 120 of 600 Mbit.
+        assert!(close(percent(&setup, 0.0), 50.0));
+        // From 30 s on 15 of 30 s.
+        assert!(close(percent(&setup, 30.0), 50.0));
+        // From 45 s on 10 of 15 s.
+        assert!(close(percent(&setup, 45.0), 60.0 / 110.0 * 100.0));
+        setup.cross_traffic[0].on_ns = 0;
+        setup.cross_traffic[0].off_ns = 0;
+        assert!(close(percent(&setup, 0.0), 240.0 / 380.0 * 100.0));
+        setup.cross_traffic[0].rate_bits_per_s *= 5;
+        assert_eq!(utilisation_left_percent(&setup, &flows, 10.0), None);
+    }
+
+    #[test]
+    fn a_rate_is_reached_when_five_seconds_have_it() {
+        let mut setup = setup();
+        let slow = flow(10.0, &[(10.0, 2.0), (20.0, 8.0), (22.0, 2.0), (30.0, 8.0)]);
+        let observed = run(vec![slow]);
+        let reach = |setup: &Setup| reach_s(setup, &observed, &observed.flows[0]);
+        assert_eq!(reach(&setup), None);
+        setup.reach_bits_per_s = 7_999_000;
+        let found = reach(&setup).expect("reached");
+        assert!((found - 20.0).abs() < 0.15, "{found}");
+        // 3 s of 2 and 2 s of 8 are 22 Mbit, 4.4 Mbit/s: from 17 s on.
+        setup.reach_bits_per_s = 4_300_000;
+        let found = reach(&setup).expect("reached");
+        assert!((6.8..=7.05).contains(&found), "{found}");
+        setup.reach_bits_per_s = 9_000_000;
+        assert_eq!(reach(&setup), Some(50.0));
     }
 
     #[test]

@@ -77,6 +77,9 @@ pub struct Check {
     pub of: Vec<usize>,
     /// Whose value in the same cell it is compared with.
     pub to: Option<Beside>,
+    /// Index of a parameter: the value is divided by the same contestant's in the cell before along
+    /// it, of those that are meant; the first ones say nothing.
+    pub along: Option<usize>,
     /// Names of the groups of flows; none: all but those in the background.
     pub flows: Vec<String>,
     /// Which cells.
@@ -208,9 +211,13 @@ fn cells(check: &Check, experiment: &Experiment) -> Vec<usize> {
 /// What the rows say of a check.
 pub fn evaluate(check: &Check, experiment: &Experiment, rows: &Grouped<'_>) -> Verdict {
     let mut found = Found::default();
-    for cell in cells(check, experiment) {
+    let meant = cells(check, experiment);
+    for (at, cell) in meant.iter().enumerate() {
+        let before = check
+            .along
+            .map(|along| before(experiment, &meant[..at], *cell, along));
         for contestant in &check.of {
-            found.add(check, rows, cell, *contestant);
+            found.add(check, rows, (*cell, before), *contestant);
         }
     }
     let value = match check.over {
@@ -246,6 +253,17 @@ pub fn evaluate(check: &Check, experiment: &Experiment, rows: &Grouped<'_>) -> V
     }
 }
 
+/// The last of `earlier` that differs from `cell` in the parameter `along` alone.
+fn before(experiment: &Experiment, earlier: &[usize], cell: usize, along: usize) -> Option<usize> {
+    let ours = &experiment.cells[cell];
+    let differs_there_alone = |other: &&usize| {
+        let other = &experiment.cells[**other];
+        let mut pairs = ours.values.iter().zip(&other.values).enumerate();
+        other.case == ours.case && pairs.all(|(at, (a, b))| (at == along) != a.same(b))
+    };
+    earlier.iter().rev().find(differs_there_alone).copied()
+}
+
 /// What a check has found so far.
 struct Found {
     /// Value, cell, contestant.
@@ -267,7 +285,14 @@ impl Default for Found {
 }
 
 impl Found {
-    fn add(&mut self, check: &Check, rows: &Grouped<'_>, cell: usize, contestant: usize) {
+    /// `before`: of a check along a parameter, the cell that its value is divided by, if there is one.
+    fn add(
+        &mut self,
+        check: &Check,
+        rows: &Grouped<'_>,
+        (cell, before): (usize, Option<Option<usize>>),
+        contestant: usize,
+    ) {
         let ours = rows.of(cell, contestant);
         self.flows += ours.len();
         if check.metric != Metric::FailedPercent {
@@ -277,7 +302,15 @@ impl Found {
             self.pooled.of += part.of;
             self.pooled.by += part.by;
         }
-        let value = rows.compared(cell, contestant, check.to, check.metric, &check.flows);
+        let value = match before {
+            None => rows.compared(cell, contestant, check.to, check.metric, &check.flows),
+            Some(before) => {
+                let of = |cell| rows.median(cell, contestant, check.metric, &check.flows);
+                let pair = before.and_then(of).zip(of(cell));
+                pair.filter(|(before, _)| *before > 0.0)
+                    .map(|(before, ours)| ours / before)
+            }
+        };
         self.cells.extend(value.map(|v| (v, cell, contestant)));
     }
 

@@ -22,6 +22,7 @@ pub mod metric;
 pub mod observed;
 pub mod output;
 pub mod paper;
+mod response;
 pub mod rows;
 mod scalar;
 pub mod setup;

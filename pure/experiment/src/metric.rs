@@ -12,6 +12,8 @@ pub enum Metric {
     Seconds,
     /// Payload received by time, of a flow.
     GoodputMbitS,
+    /// Goodput of all the chosen flows of a run together.
+    TotalMbitS,
     /// Payload sent again by server and box, of what was received.
     RetransmittedPercent,
     /// Payload sent again by the server.
@@ -46,8 +48,14 @@ pub enum Metric {
     Jain,
     /// How long a flow that joins others takes to its fair share.
     ConvergenceS,
+    /// How long a flow takes to the rate that `reach_mbit` of `[run]` names.
+    ReachS,
     /// What all flows have received of what the one bottleneck can carry, of a run.
     UtilisationPercent,
+    /// The same of what the cross traffic leaves of it.
+    UtilisationLeftPercent,
+    /// Goodput of a flow, of what the response function of its algorithm makes of the loss.
+    ResponsePercent,
     /// Mean of a flow's congestion window.
     CwndPacketsMean,
     /// How far a flow's congestion window is from another contestant's, in the mean over its course.
@@ -84,9 +92,10 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 28] = [
+    pub const ALL: [(&'static str, Metric); 32] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
+        ("total_mbit_s", Metric::TotalMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
         (
             "server_retransmitted_percent",
@@ -107,7 +116,10 @@ impl Metric {
         ("share_percent", Metric::SharePercent),
         ("jain", Metric::Jain),
         ("convergence_s", Metric::ConvergenceS),
+        ("reach_s", Metric::ReachS),
         ("utilisation_percent", Metric::UtilisationPercent),
+        ("utilisation_left_percent", Metric::UtilisationLeftPercent),
+        ("response_percent", Metric::ResponsePercent),
         ("cwnd_packets_mean", Metric::CwndPacketsMean),
         ("window_error_percent", Metric::WindowErrorPercent),
         ("probe_rtt_ms_median", Metric::ProbeRttMsMedian),
@@ -127,8 +139,8 @@ impl Metric {
     /// What stands behind a value, with its space.
     pub fn unit(self) -> &'static str {
         match self {
-            Metric::Seconds | Metric::ConvergenceS => " s",
-            Metric::GoodputMbitS => " Mbit/s",
+            Metric::Seconds | Metric::ConvergenceS | Metric::ReachS => " s",
+            Metric::GoodputMbitS | Metric::TotalMbitS => " Mbit/s",
             _ if self.name().ends_with("_percent") => " %",
             _ if self.name().contains("_ms_") => " ms",
             _ => "",
@@ -139,7 +151,13 @@ impl Metric {
     pub fn more_is_better(self) -> bool {
         matches!(
             self,
-            Metric::GoodputMbitS | Metric::SharePercent | Metric::Jain | Metric::UtilisationPercent
+            Metric::GoodputMbitS
+                | Metric::TotalMbitS
+                | Metric::SharePercent
+                | Metric::Jain
+                | Metric::UtilisationPercent
+                | Metric::UtilisationLeftPercent
+                | Metric::ResponsePercent
         )
     }
 
@@ -152,7 +170,9 @@ impl Metric {
                 | Metric::LinkMarkedPercent
                 | Metric::SharePercent
                 | Metric::Jain
+                | Metric::TotalMbitS
                 | Metric::UtilisationPercent
+                | Metric::UtilisationLeftPercent
                 | Metric::ProbeRttMsMedian
                 | Metric::ProbeRttMsP99
                 | Metric::ProbeRttMsP999
@@ -220,6 +240,8 @@ impl Metric {
             Metric::HeldPacketsMedian => plain(row.held_packets_median?),
             Metric::SrttMsMedian => plain(row.srtt_ms_median?),
             Metric::ConvergenceS => plain(row.convergence_s?),
+            Metric::ReachS => plain(row.reach_s?),
+            Metric::ResponsePercent => plain(row.response_percent?),
             Metric::CwndPacketsMean => plain(row.cwnd_packets_mean?),
             _ => None,
         }
@@ -252,7 +274,15 @@ impl Metric {
                 (by > 0.0).then_some(Part { of, by })
             }
             Metric::Jain => plain(jain(&goodputs(&chosen))?),
+            Metric::TotalMbitS => {
+                let all = goodputs(&chosen);
+                (!all.is_empty()).then(|| Part {
+                    of: all.iter().sum(),
+                    by: 1.0,
+                })
+            }
             Metric::UtilisationPercent => plain(first.utilisation_percent?),
+            Metric::UtilisationLeftPercent => plain(first.utilisation_left_percent?),
             Metric::ProbeRttMsMedian => plain(first.probes?.median_ms),
             Metric::ProbeRttMsP99 => plain(first.probes?.p99_ms),
             Metric::ProbeRttMsP999 => plain(first.probes?.p999_ms),

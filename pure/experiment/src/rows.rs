@@ -1,14 +1,15 @@
 //! What came of each flow, as a row of a table.
 
-use crate::arrived::{convergence_s, utilisation_percent};
+use crate::arrived::{convergence_s, reach_s, utilisation_left_percent, utilisation_percent};
 use crate::experiment::{Experiment, Run};
 use crate::observed::{
     FlowObserved, LinkObserved, Observed, ProbesObserved, Sample, Series, Source,
 };
+use crate::response;
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 36] = [
+pub const COLUMNS: [&str; 39] = [
     "case",
     "contestant",
     "repetition",
@@ -32,8 +33,11 @@ pub const COLUMNS: [&str; 36] = [
     "srtt_ms_median",
     "share_percent",
     "convergence_s",
+    "reach_s",
     "cwnd_packets_mean",
+    "response_percent",
     "utilisation_percent",
+    "utilisation_left_percent",
     "link_offered_packets",
     "link_lost_packets",
     "link_dropped_packets",
@@ -100,11 +104,18 @@ pub struct Row {
     /// How long after its start it has its share and keeps it; all the rest of the run, if never.
     /// Of flows that join others, in runs of fixed length with series, s.
     pub convergence_s: Option<f64>,
+    /// How long after its start it first receives what is to be reached; all the rest of the run, if
+    /// never, s.
+    pub reach_s: Option<f64>,
     /// Mean of the congestion window from when on the run is measured, of the series of whoever
     /// governs the flow.
     pub cwnd_packets_mean: Option<f64>,
+    /// Goodput as a part of what the response function of its algorithm makes of the loss.
+    pub response_percent: Option<f64>,
     /// What all flows have received of what the one bottleneck can carry, of the run as a whole.
     pub utilisation_percent: Option<f64>,
+    /// The same of what the cross traffic leaves.
+    pub utilisation_left_percent: Option<f64>,
     /// The window over what was acknowledged by then: pairs of bytes and packets, of the same
     /// series. In no file.
     pub window: Vec<(u64, f64)>,
@@ -133,6 +144,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
     let convergence = convergence_s(&run.setup, observed);
     let from_s = run.setup.measure_from_ns as f64 / 1e9;
     let utilisation_percent = utilisation_percent(&run.setup, observed, from_s).map(rounded);
+    let left_percent = utilisation_left_percent(&run.setup, observed, from_s).map(rounded);
     let mut rows = Vec::new();
     for (group, flows) in run.setup.flows.iter().enumerate() {
         for index in 0..flows.count {
@@ -148,6 +160,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
             rows.push(Row {
                 convergence_s: found.and_then(|at| convergence[at]).map(rounded),
                 utilisation_percent,
+                utilisation_left_percent: left_percent,
                 ..row(run, observed, &flow)
             });
         }
@@ -165,6 +178,8 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let from_s = run.setup.measure_from_ns as f64 / 1e9;
     let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
+    let goodput_mbit_s = flow.goodput_mbit_s(from_s);
+    let response = response::goodput_mbit_s(&run.setup, flow.group, flow.index);
     Row {
         cell: run.cell,
         contestant: run.contestant,
@@ -175,7 +190,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         background: group.background,
         start_s: rounded(flow.start_s),
         seconds: rounded(flow.seconds),
-        goodput_mbit_s: rounded(flow.goodput_mbit_s(from_s)),
+        goodput_mbit_s: rounded(goodput_mbit_s),
         received_bytes: flow.received_bytes,
         intact: flow.intact,
         may_go_on: group.background || run.setup.fixed_length,
@@ -192,8 +207,11 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         srtt_ms_median: median(observed, flow, &governs, |s| s.srtt_ms),
         share_percent: 0.0,
         convergence_s: None,
+        reach_s: reach_s(&run.setup, observed, flow).map(rounded),
+        response_percent: response.map(|r| rounded(goodput_mbit_s / r * 100.0)),
         cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
         utilisation_percent: None,
+        utilisation_left_percent: None,
         window: window(observed, flow, &governs),
         link: sum(&observed.down),
         probes: observed.probes,

@@ -179,6 +179,18 @@ pub enum PathBox {
     },
 }
 
+/// What carries a transfer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Transport {
+    /// The hosts' own.
+    #[default]
+    Tcp,
+    /// `windlass send` on the server and `windlass recv` on the client, with the server's algorithm or
+    /// the Windlass algorithm of the name of its congestion control; not on `sim`.
+    Quic,
+}
+
 /// Transfers that are alike. Each is a connection of its own: the client connects, asks, and the
 /// server sends.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -206,6 +218,8 @@ pub struct FlowGroup {
     pub pause_ns: u64,
     /// In place of the server host's congestion control.
     pub congestion_control: Option<String>,
+    /// What carries them.
+    pub transport: Transport,
     /// Whether the run ends when they have ended. Background flows are cut off then.
     pub background: bool,
 }
@@ -260,6 +274,8 @@ pub struct Setup {
     pub fixed_length: bool,
     /// In a run of fixed length, goodput and window are those from here on, ns.
     pub measure_from_ns: u64,
+    /// In a run of fixed length, how long a flow takes to receive so much is told, bit/s; 0: it is not.
+    pub reach_bits_per_s: u64,
     /// In the simulator, whatever back end has the other runs.
     pub simulated: bool,
     /// Servers, by index.
@@ -272,6 +288,8 @@ pub struct Setup {
     pub pairs: Vec<Pair>,
     /// What stands in the path.
     pub path_box: PathBox,
+    /// The algorithm of that Windlass, unless it has a configuration file of its own.
+    pub box_algorithm: Option<Algorithm>,
     /// Another Windlass stands beside the clients, which are on its inside, with the same policy.
     pub both_ends: bool,
     /// TCP.

@@ -474,6 +474,20 @@ const BAD: &[Bad] = &[
     ),
     (
         "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nalong = \"case\"",
+        "\"case\"",
+        "no order",
+        "[sweep]",
+    ),
+    (
+        "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nof = \"boxed\"\nto = \"native\"\nalong = \"loss_percent\"",
+        "\"loss_percent\"",
+        "with itself",
+        "two checks",
+    ),
+    (
+        "",
         "[[check]]\nname = \"c\"\nat_most = 1\nmetric = \"time\"",
         "\"time\"",
         "unknown metric",
@@ -576,6 +590,27 @@ const BAD: &[Bad] = &[
         "6",
         "nothing of the run",
         "less than",
+    ),
+    (
+        "mb = 1",
+        "mb = 1\ntransport = \"quic\"\nwrite_kb = 1\npause_ms = 1",
+        "\"quic\"",
+        "does not pause",
+        "leave write_kb",
+    ),
+    (
+        "mb = 1",
+        "mb = 1\n[run]\nreach_mbit = 6",
+        "6",
+        "reach_mbit is for runs of a fixed length",
+        "duration_s",
+    ),
+    (
+        "mb = 1",
+        "mb = 1\n[run]\nduration_s = 5\nreach_mbit = 2",
+        "2",
+        "had arrived",
+        "series_ms = 100",
     ),
     (
         "mb = 1",

@@ -334,6 +334,7 @@ series_ms = 100
 [run]
 duration_s = 20
 measure_from_s = 5
+reach_mbit = 2.5
 [sweep]
 algorithm = ["reno", "bbr3"]
 rate = [5, 0.5]
@@ -359,6 +360,9 @@ fn words_stand_where_strings_say_them() {
         panic!("no box");
     };
     assert!(policy.contains("algorithm = \"bbr3\""), "{policy}");
+    let named = |run: usize| experiment.runs[run].setup.box_algorithm.clone();
+    assert_eq!(named(7).map(|a| a.name), Some("bbr3".to_owned()));
+    assert_eq!(named(6), None);
 }
 
 #[test]
@@ -379,6 +383,7 @@ fn runs_of_fixed_length_go_to_their_limit() {
     assert!(setup.fixed_length && !setup.simulated);
     let s = 1_000_000_000;
     assert_eq!((setup.limit_ns, setup.measure_from_ns), (20 * s, 5 * s));
+    assert_eq!(setup.reach_bits_per_s, 2_500_000);
     assert!(read(WORDS).runs[1].setup.simulated);
     assert!(!self::setup(&format!("{LINK}{FLOWS}")).fixed_length);
 }

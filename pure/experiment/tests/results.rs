@@ -404,6 +404,26 @@ fn maps_have_a_sheet_for_what_is_on_no_axis() {
     assert_eq!(map(&ratio), [(String::new(), vec![vec![Some(-12.0)]])]);
 }
 
+/// Time with loss by that without: 20 ÷ 3 and 8 ÷ 2.
+#[test]
+fn a_check_along_a_parameter_compares_neighbours() {
+    let of = |more: &str| {
+        let text = format!("[[check]]\nname = \"c\"\nalong = \"loss_percent\"\n{more}");
+        let file = experiment(&text);
+        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
+            panic!("one check");
+        };
+        (verdict.value, verdict.pass, verdict.worst.clone())
+    };
+    let (value, pass, worst) = of("at_most = 6\n");
+    assert_eq!((value, pass), (Some(20.0 / 3.0), false));
+    assert_eq!(worst.as_deref(), Some("native at loss_percent 1: 6.667"));
+    let (value, pass, _) = of("of = \"boxed\"\nat_most = 6\n");
+    assert_eq!((value, pass), (Some(4.0), true));
+    let (value, pass, _) = of("where = { loss_percent = 1 }\nat_most = 6\n");
+    assert_eq!((value, pass), (None, false));
+}
+
 #[test]
 fn a_check_for_each_value_has_its_own_cells() {
     let file = experiment("[[check]]\nname = \"c\"\neach = \"loss_percent\"\nat_most = 5\n");

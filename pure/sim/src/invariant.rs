@@ -40,7 +40,7 @@ struct Shown {
     ts_val: Option<u32>,
 }
 
-/// One connection, watched from both doors of the box. Offsets must stay below 2 GiB.
+/// One connection, watched from both doors of the box.
 #[derive(Debug)]
 pub struct Monitor {
     /// By side: the key that its frames must have, and what it sends.
@@ -98,7 +98,7 @@ impl Monitor {
         if let Some(isn) = said.isn
             && !syn
         {
-            let end = offset(isn, segment.seq) + i64::from(segment.seq_len());
+            let end = offset(isn, segment.seq, said.end) + i64::from(segment.seq_len());
             said.end = said.end.max(end);
             if segment.flags.has(Flags::FIN) {
                 said.fin_at = Some(end - 1);
@@ -150,7 +150,7 @@ impl Monitor {
             }
             return;
         }
-        let start = offset(isn, segment.seq);
+        let start = offset(isn, segment.seq, said.end);
         let end = start + i64::from(segment.seq_len());
         let mut wrong = Vec::new();
         if end > said.end {
@@ -205,7 +205,7 @@ impl Monitor {
         let said = &self.said[to.other().index()];
         let syn = segment.flags.has(Flags::SYN);
         let shift = said.shift.filter(|_| scaled && !syn).unwrap_or(0);
-        let ack = offset(isn, segment.ack);
+        let ack = offset(isn, segment.ack, said.ack);
         let edge = ack + (i64::from(segment.window) << shift);
         let excused = said.left_moves.contains(&(segment.ack, segment.window));
         let mut wrong = Vec::new();
@@ -213,7 +213,7 @@ impl Monitor {
             wrong.push(format!("ACK {ack}, the receiver is at {}", said.ack));
         }
         for (start, end) in segment.options.sack.iter() {
-            let (start, end) = (offset(isn, start), offset(isn, end));
+            let (start, end) = (offset(isn, start, ack), offset(isn, end, ack));
             if !said.received.covers(start, end) {
                 wrong.push(format!("SACK {start}-{end}, which was never reported"));
             }
@@ -252,21 +252,104 @@ impl Said {
     }
 
     fn note_ack(&mut self, isn: u32, segment: &Segment, shift: u8) {
-        let ack = offset(isn, segment.ack);
+        let ack = offset(isn, segment.ack, self.ack);
         let edge = ack + (i64::from(segment.window) << shift);
         if edge < self.edge || ack < self.ack {
             self.left_moves.insert((segment.ack, segment.window));
         }
         self.ack = self.ack.max(ack);
         self.edge = self.edge.max(edge);
-        self.received.insert(i64::from(i32::MIN), ack);
+        self.received.insert(i64::MIN, ack);
         for (start, end) in segment.options.sack.iter() {
-            self.received.insert(offset(isn, start), offset(isn, end));
+            let (start, end) = (offset(isn, start, ack), offset(isn, end, ack));
+            self.received.insert(start, end);
         }
     }
 }
 
-/// Place of sequence number `number` in the stream that begins behind `isn`.
-fn offset(isn: u32, number: u32) -> i64 {
-    i64::from(number.wrapping_sub(isn.wrapping_add(1)) as i32)
+/// Place of sequence number `number` in the stream that begins behind `isn`: of all that have this
+/// number, 4 GiB apart, the one that is nearest to `near`.
+fn offset(isn: u32, number: u32, near: i64) -> i64 {
+    let of_near = isn.wrapping_add(1).wrapping_add(near as u32);
+    near + i64::from(number.wrapping_sub(of_near) as i32)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_wire::{FrameSpec, OptionWriter, parse};
+
+    use super::*;
+
+    const ISN: u32 = 0xf000_0000;
+
+    /// A frame from `side`: (seq, ack, payload) as offsets of the stream.
+    fn frame(monitor: &Monitor, side: Side, seq: u64, ack: u64, bytes: usize) -> Vec<u8> {
+        let mut payload = Vec::new();
+        monitor.content[side.index()].append(seq, bytes, &mut payload);
+        payload.truncate(bytes);
+        FrameSpec {
+            key: monitor.keys[side.index()],
+            seq: ISN.wrapping_add(1).wrapping_add(seq as u32),
+            ack: ISN.wrapping_add(1).wrapping_add(ack as u32),
+            flags: Flags::ACK,
+            window: 60_000,
+            payload,
+            ..FrameSpec::default()
+        }
+        .build()
+    }
+
+    fn syn(monitor: &Monitor, side: Side) -> Vec<u8> {
+        FrameSpec {
+            key: monitor.keys[side.index()],
+            seq: ISN,
+            flags: Flags::SYN,
+            window: 60_000,
+            options: OptionWriter::new().mss(1448).into(),
+            ..FrameSpec::default()
+        }
+        .build()
+    }
+
+    fn into_box(monitor: &mut Monitor, from: Side, frame: &[u8]) {
+        monitor.into_box(from, &parse(frame, frame.len() as u32).expect("TCP"));
+    }
+
+    fn out_of_box(monitor: &mut Monitor, to: Side, frame: &[u8]) {
+        let segment = parse(frame, frame.len() as u32).expect("TCP");
+        monitor.out_of_box(0, to, &segment, frame);
+    }
+
+    /// Told old from new however much there was before, and a lie is found there too.
+    #[test]
+    fn streams_of_many_gigabytes() {
+        let content = [Content::new(1), Content::new(2)];
+        let mut monitor = Monitor::new(crate::names::server_key(false, 40_000), content);
+        for side in [Side::Inside, Side::Outside] {
+            let syn = syn(&monitor, side);
+            into_box(&mut monitor, side, &syn);
+            out_of_box(&mut monitor, side.other(), &syn);
+        }
+        let step = 1_500_000_000;
+        for seq in (0..7).map(|n| n * step) {
+            let data = frame(&monitor, Side::Inside, seq, 0, 1000);
+            into_box(&mut monitor, Side::Inside, &data);
+            out_of_box(&mut monitor, Side::Outside, &data);
+            let ack = frame(&monitor, Side::Outside, 0, seq + 1000, 0);
+            into_box(&mut monitor, Side::Outside, &ack);
+            out_of_box(&mut monitor, Side::Inside, &ack);
+        }
+        assert_eq!(monitor.violations(), [""; 0]);
+        let end = 6 * step + 1000;
+        let ack = frame(&monitor, Side::Outside, 0, end + 1, 0);
+        out_of_box(&mut monitor, Side::Inside, &ack);
+        let data = frame(&monitor, Side::Inside, end, 0, 10);
+        out_of_box(&mut monitor, Side::Outside, &data);
+        let said = monitor.violations().join("\n");
+        assert!(
+            said.contains(&format!("ACK {}, the receiver is at {end}", end + 1)),
+            "{said}"
+        );
+        assert!(said.contains(&format!("seq up to {}", end + 10)), "{said}");
+    }
 }

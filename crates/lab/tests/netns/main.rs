@@ -7,8 +7,10 @@ mod setups;
 use std::sync::Mutex;
 
 use windlass_experiment::observed::{FlowObserved, Source};
-use windlass_experiment::setup::{Change, CrossTraffic, Host, Pair, PathBox, Probe, Record};
-use windlass_experiment::{Observed, Setup};
+use windlass_experiment::setup::{
+    Algorithm, Change, CrossTraffic, FlowGroup, Host, Pair, PathBox, Probe, Record, Transport,
+};
+use windlass_experiment::{Observed, Scalar, Setup};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
 use windlass_lab::command::{IP, check_host};
@@ -61,6 +63,46 @@ fn check(flow: &FlowObserved, bytes: u64, least_s: f64, most_s: f64) {
         "{} s",
         flow.seconds
     );
+}
+
+/// Our own sender over QUIC, by size and by time, with its record, and beside TCP.
+#[test]
+fn windlass_send_carries_a_flow() {
+    let mut path = bottleneck(20 * MBIT, 20 * MS);
+    path.down.queue_bytes = 200_000;
+    let quic = FlowGroup {
+        transport: Transport::Quic,
+        ..flows("quic", 0, 1, 1_000_000)
+    };
+    let mut setup = line(path, quic);
+    setup.servers[0].algorithm = Some(Algorithm {
+        name: "compound".to_owned(),
+        parameters: [("beta".to_owned(), Scalar::Float(0.3))].into(),
+    });
+    let mut timed = setup.clone();
+    timed.flows[0].bytes = 1_000_000_000;
+    timed.servers[0].algorithm = None;
+    timed.flows.push(flows("tcp", 0, 1, 1_000_000_000));
+    timed.fixed_length = true;
+    timed.limit_ns = 3_000 * MS;
+    timed.record.series_interval_ns = 100 * MS;
+    let Some(all) = run(&[setup, timed]) else {
+        return;
+    };
+    assert_eq!((&all[0].error, &all[1].error), (&None, &None));
+    check(&all[0].flows[0], 1_000_000, 0.4, 3.0);
+    let [quic, tcp] = &all[1].flows[..] else {
+        panic!("{:?}", all[1].flows);
+    };
+    let bytes = quic.received_bytes + tcp.received_bytes;
+    assert!((4_500_000..7_500_000).contains(&bytes), "{bytes}");
+    assert!(quic.received_bytes > 300_000 && quic.arrivals.len() > 10);
+    assert_eq!(
+        quic.arrivals.last().map(|(_, b)| *b),
+        Some(quic.received_bytes)
+    );
+    let series = all[1].series.iter().find(|s| s.group == 0).expect("one");
+    assert!(series.samples.iter().all(|s| s.cwnd_packets > Some(1.0)));
 }
 
 #[test]

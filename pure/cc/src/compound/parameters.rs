@@ -75,7 +75,7 @@ parameters! {
         ],
     },
     Preset {
-        name: "reproduction",
+        name: "cs244",
         meaning: "Kaur and Leavitt, Reproducing Compound TCP, Stanford CS244 2018: found to work at 240 Mbit/s and 40 ms",
         values: &[
             ("alpha", Value::Number(1.0)),

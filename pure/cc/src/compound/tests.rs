@@ -269,12 +269,38 @@ fn a_spurious_loss_leaves_no_trace() {
     assert_eq!(flow.cc.law.dwnd, before.law.dwnd);
 }
 
+/// The paper and the draft have alpha 1/8, beta 1/2, k 3/4 and eta 1; they differ in gamma, in the RTT, in
+/// the window that grows and in where Reno begins.
+#[test]
+fn paper_and_draft() {
+    let (paper, draft) = (preset("infocom"), preset("draft-01"));
+    for p in [paper, draft] {
+        let thousandths = [p.alpha, p.beta, p.k, p.zeta].map(|t| t.0);
+        assert_eq!(thousandths, [125, 500, 750, 1000]);
+        assert_eq!((p.gamma, p.gamma_min, p.gamma_max), (30, 5, 30));
+        assert!(!p.spread);
+    }
+    assert_eq!((paper.gamma_tuning, draft.gamma_tuning), (false, true));
+    assert_eq!((paper.low_window, draft.low_window), (38, 41));
+    assert_eq!(paper.rtt, QueueRtt::Smoothed);
+    assert_eq!(draft.growth_base, GrowthBase::DelayWindow);
+    // Both are Reno below, and more than Reno above.
+    for (p, below) in [(paper, 36), (draft, 40)] {
+        let mut small = flow(below, 0, p);
+        round(&mut small, 100);
+        assert_eq!(small.cc.law.dwnd, 0);
+        let mut large = flow(100, 0, p);
+        round(&mut large, 100);
+        assert!(large.cc.law.dwnd > 0);
+    }
+}
+
 /// Kaur and Leavitt 2018: alpha 1, beta 0.3, gamma 30, zeta 0.02, k 0.1: 100^0.1 - 1 = 0.58489.
 #[test]
 fn the_reproduction() {
     let p = CompoundParameters {
         spread: false,
-        ..preset("reproduction")
+        ..preset("cs244")
     };
     let mut grown = flow(100, 60, p);
     round(&mut grown, 100);

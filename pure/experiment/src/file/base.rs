@@ -58,7 +58,7 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
     let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
     let probes = file.take("probe");
     let probes = probes.map(|v| flows::probes(v, topology.pairs.len() as u64));
-    let (path_box, both_ends) = path_box::read(file.take("box"), &groups, &topology.pairs)?;
+    let between = path_box::read(file.take("box"), &groups, &topology.pairs)?;
     let record = record(file.take("record"))?;
     let run = run::read(file.take("run"), record)?;
     file.finish()?;
@@ -67,13 +67,15 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
         limit_ns: run.limit_ns,
         fixed_length: run.fixed_length,
         measure_from_ns: run.measure_from_ns,
+        reach_bits_per_s: run.reach_bits_per_s,
         simulated: run.simulated,
         servers: vec![server; topology.servers],
         clients: vec![client; topology.clients],
         bottlenecks: vec![bottleneck; topology.bottlenecks],
         pairs: topology.pairs,
-        path_box,
-        both_ends,
+        path_box: between.path_box,
+        box_algorithm: between.algorithm,
+        both_ends: between.both_ends,
         flows: groups.into_iter().map(|g| g.group).collect(),
         cross_traffic: cross_traffic.unwrap_or(Ok(Vec::new()))?,
         probes: probes.unwrap_or(Ok(Vec::new()))?,

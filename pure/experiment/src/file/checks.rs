@@ -1,5 +1,7 @@
 //! `[[check]]` and `[[finding]]`.
 
+use core::ops::Range;
+
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
@@ -126,6 +128,7 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         None => (0..experiment.contestants.len()).collect(),
     };
     let to = conditions::beside(&mut section, experiment)?;
+    let along = along(&mut section, experiment, to.is_some())?;
     let flows = conditions::flows(&mut section, experiment)?;
     let conditions = match section.take("where") {
         Some(value) => conditions::read(value, experiment)?,
@@ -134,12 +137,15 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
     let over = section.take("over");
     let limit = limit(&mut section)?;
     let chosen = over.as_ref().map(|v| v.word(&OVER)).transpose()?;
+    let compared = to.as_ref().map(|(_, span)| span.clone());
+    let compared = compared.or(along.as_ref().map(|(_, span)| span.clone()));
     let check = Check {
         name,
         about: None,
         metric,
         of,
         to: to.as_ref().map(|(to, _)| *to),
+        along: along.as_ref().map(|(at, _)| *at),
         flows,
         conditions,
         over: chosen.unwrap_or(match limit {
@@ -148,18 +154,42 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         }),
         limit,
     };
-    if let (Over::Pooled, Some((_, span))) = (check.over, to) {
-        let what = "a pooled value is not compared with another contestant's";
+    if let (Over::Pooled, Some(span)) = (check.over, compared) {
+        let what = "a pooled value is not compared with another one";
         return Err(Wrong::new(
             span,
             what,
-            "leave out \"to\", or take over = \"geometric_mean\"",
+            "leave out \"to\" or \"along\", or take over = \"geometric_mean\"",
         ));
     }
     let (metric, has_flows, has_to) = (check.metric, !check.flows.is_empty(), check.to.is_some());
     conditions::refuse_half(metric, has_flows, has_to, &section)?;
     section.finish()?;
     Ok(check)
+}
+
+/// The parameter along which neighbours are compared.
+fn along(
+    section: &mut Section<'_>,
+    experiment: &Experiment,
+    compared: bool,
+) -> Result<Option<(usize, Range<usize>)>, Wrong> {
+    let Some(value) = section.take("along") else {
+        return Ok(None);
+    };
+    match conditions::axis(&value, experiment)? {
+        Axis::Parameter(at, _) if !compared => Ok(Some((at, value.span()))),
+        Axis::Parameter(..) => {
+            let what = "along compares a contestant with itself, to with another";
+            let help = "make two checks of it";
+            Err(Wrong::new(value.span(), what, help))
+        }
+        Axis::Case | Axis::Contestant => {
+            let what = "there is no order to go along";
+            let help = "name a parameter of [sweep]";
+            Err(Wrong::new(value.span(), what, help))
+        }
+    }
 }
 
 fn limit(section: &mut Section<'_>) -> Result<Limit, Wrong> {

@@ -7,8 +7,9 @@ use windlass_policy::read::{Section, Value};
 
 use super::base::{congestion_control, millis, seconds};
 use super::short_name;
-use crate::setup::{CrossTraffic, FlowGroup, Probe, Sizes};
+use crate::setup::{CrossTraffic, FlowGroup, Probe, Sizes, Transport};
 
+const TRANSPORTS: [(&str, Transport); 2] = [("tcp", Transport::Tcp), ("quic", Transport::Quic)];
 const COUNT_MAX: u64 = 100_000;
 const BYTES_MAX: f64 = 1e12;
 const LATEST_S: f64 = 86_400.0;
@@ -80,6 +81,17 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
     let sizes = section.take("sizes");
     let sizes = sizes.map(|v| v.word(&Sizes::ALL)).transpose()?;
     let control = section.take("congestion_control");
+    let transport = section.take("transport");
+    let carrier = transport
+        .as_ref()
+        .map(|v| v.word(&TRANSPORTS))
+        .transpose()?;
+    let carrier = carrier.unwrap_or_default();
+    if let Some(value) = transport.filter(|_| carrier == Transport::Quic && pause_ns > 0) {
+        let what = "windlass send does not pause";
+        let help = "leave write_kb and pause_ms out, or take transport = \"tcp\"";
+        return Err(Wrong::new(value.span(), what, help));
+    }
     let background = flag(&mut section, "background", false)?;
     let governed = flag(&mut section, "governed", true)?;
     section.finish()?;
@@ -95,6 +107,7 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         write_bytes,
         pause_ns,
         congestion_control: control.map(|v| congestion_control(&v)).transpose()?,
+        transport: carrier,
         background,
     };
     Ok(Group {

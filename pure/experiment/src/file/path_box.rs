@@ -6,6 +6,7 @@ use windlass_policy::{Config, FEEDBACKS, MODES, REDUNDANCIES, Wrong};
 
 use super::algorithm;
 use super::flows::Group;
+use crate::algorithm::Algorithm;
 use crate::setup::{Pair, PathBox, server_address};
 
 #[derive(Clone, Copy, PartialEq)]
@@ -21,12 +22,20 @@ const KINDS: [(&str, Kind); 3] = [
     ("command", Kind::Command),
 ];
 
+/// What stands between inside and outside.
+pub(super) struct Between {
+    pub path_box: PathBox,
+    /// Of the box, if the table names one.
+    pub algorithm: Option<Algorithm>,
+    pub both_ends: bool,
+}
+
 /// Reads the table; without one, there is nothing.
 pub(super) fn read(
     value: Option<Value<'_>>,
     groups: &[Group],
     pairs: &[Pair],
-) -> Result<(PathBox, bool), Wrong> {
+) -> Result<Between, Wrong> {
     let mut section = match value {
         Some(value) => value.section("[box]")?,
         None => Section::new("[box]", DeTable::new()),
@@ -45,16 +54,23 @@ pub(super) fn read(
         None => false,
     };
     let words = words(&mut section, kind)?;
-    let verdict = verdict(&mut section)?;
+    let named = section.take("algorithm");
+    let algorithm = named.map(algorithm::read).transpose()?;
+    let verdict = verdict(&mut section, algorithm.as_ref())?;
     let policy = section.take("policy");
     let full = policy.as_ref().map(full_policy).transpose()?;
     section.finish()?;
+    let without = |path_box| Between {
+        path_box,
+        algorithm: None,
+        both_ends,
+    };
     match (kind, policy, full) {
-        (Kind::Nothing, ..) => Ok((PathBox::Nothing, false)),
-        (Kind::Command, ..) => Ok((PathBox::Command { words }, false)),
+        (Kind::Nothing, ..) => Ok(without(PathBox::Nothing)),
+        (Kind::Command, ..) => Ok(without(PathBox::Command { words })),
         (Kind::Windlass, Some(value), Some(policy)) => {
             let what = match (verdict.is_empty(), groups.iter().all(|g| g.governed)) {
-                (true, true) => return Ok((PathBox::Windlass { policy }, both_ends)),
+                (true, true) => return Ok(without(PathBox::Windlass { policy })),
                 (false, _) => "policy is a whole configuration file, and stands alone",
                 (_, false) => {
                     "policy stands alone: governed = false of the [[flows]] would be lost"
@@ -65,7 +81,10 @@ pub(super) fn read(
         }
         (Kind::Windlass, ..) => {
             let policy = made_policy(&verdict, groups, pairs)?;
-            Ok((PathBox::Windlass { policy }, both_ends))
+            Ok(Between {
+                algorithm,
+                ..without(PathBox::Windlass { policy })
+            })
         }
     }
 }
@@ -87,10 +106,10 @@ fn words(section: &mut Section<'_>, kind: Kind) -> Result<Vec<String>, Wrong> {
 }
 
 /// What a rule of the policy says beside its conditions, line by line.
-fn verdict(section: &mut Section<'_>) -> Result<String, Wrong> {
+fn verdict(section: &mut Section<'_>, algorithm: Option<&Algorithm>) -> Result<String, Wrong> {
     let mut text = String::new();
-    if let Some(value) = section.take("algorithm") {
-        text.push_str(&format!("algorithm = {}\n", algorithm::read(value)?));
+    if let Some(algorithm) = algorithm {
+        text.push_str(&format!("algorithm = {algorithm}\n"));
     }
     if let Some(value) = section.take("mode") {
         value.word(&MODES)?;

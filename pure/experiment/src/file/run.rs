@@ -7,12 +7,15 @@ use super::base::seconds;
 use crate::setup::{LIMIT_DEFAULT_NS, Record};
 
 const LIMIT_MAX_S: f64 = 86_400.0;
+const REACH_MIN_MBIT: f64 = 0.001;
+const REACH_MAX_MBIT: f64 = 100_000.0;
 
 /// What of the table concerns each run; the rest is the experiment's.
 pub(super) struct Run {
     pub limit_ns: u64,
     pub fixed_length: bool,
     pub measure_from_ns: u64,
+    pub reach_bits_per_s: u64,
     pub simulated: bool,
 }
 
@@ -22,6 +25,7 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
         limit_ns: LIMIT_DEFAULT_NS,
         fixed_length: false,
         measure_from_ns: 0,
+        reach_bits_per_s: 0,
         simulated: false,
     };
     let Some(value) = value else {
@@ -33,6 +37,7 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
     }
     let (limit, duration) = (section.take("limit_s"), section.take("duration_s"));
     let measure_from = section.take("measure_from_s");
+    let reach = section.take("reach_mbit");
     if let Some(value) = section.take("simulated") {
         run.simulated = value.boolean()?;
     }
@@ -53,24 +58,47 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
     if let Some(value) = measure_from {
         run.measure_from_ns = measured(&value, &run, record)?;
     }
+    if let Some(value) = reach {
+        needs_arrivals(&value, "reach_mbit", &run, record)?;
+        let rate = value.number(REACH_MIN_MBIT..=REACH_MAX_MBIT, "Mbit/s")?;
+        run.reach_bits_per_s = (rate * 1e6).round() as u64;
+    }
     Ok(run)
 }
 
 /// From when on a run of fixed length is measured.
 fn measured(value: &Value<'_>, run: &Run, record: Record) -> Result<u64, Wrong> {
-    let wrong = |what: &str, help: &str| Err(Wrong::new(value.span(), what, help));
     let from_ns = seconds(value.number(0.0..=LIMIT_MAX_S, "s")?);
-    if !run.fixed_length {
-        let help = "write duration_s below [run], or leave measure_from_s out";
-        return wrong("measure_from_s is for runs of a fixed length", help);
+    if run.fixed_length && from_ns >= run.limit_ns {
+        let what = "nothing of the run would be measured";
+        return Err(Wrong::new(
+            value.span(),
+            what,
+            "make it less than duration_s",
+        ));
     }
-    if from_ns >= run.limit_ns {
-        let help = "make it less than duration_s";
-        return wrong("nothing of the run would be measured", help);
+    needs_arrivals(value, "measure_from_s", run, record)?;
+    Ok(from_ns)
+}
+
+/// Refuses `key` where nothing says what has arrived by when.
+fn needs_arrivals(
+    value: &Value<'_>,
+    key: &'static str,
+    run: &Run,
+    record: Record,
+) -> Result<(), Wrong> {
+    let wrong = |what: String, help: String| Err(Wrong::new(value.span(), what, help));
+    if !run.fixed_length {
+        let help = format!("write duration_s below [run], or leave {key} out");
+        return wrong(format!("{key} is for runs of a fixed length"), help);
     }
     if record.series_interval_ns == 0 {
-        let what = "measure_from_s needs to know what had arrived by then";
-        return wrong(what, "write [record] and series_ms = 100");
+        let help = "write [record] and series_ms = 100".to_owned();
+        return wrong(
+            format!("{key} needs to know what had arrived by then"),
+            help,
+        );
     }
-    Ok(from_ns)
+    Ok(())
 }

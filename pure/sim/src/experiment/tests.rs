@@ -4,7 +4,7 @@ use windlass_cc::{MILLISECOND, SECOND};
 use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
 use windlass_experiment::observed::Source;
 use windlass_experiment::setup::{
-    Bottleneck, Direction, FlowGroup, Host, Loss, Pair, server_address,
+    Bottleneck, Direction, FlowGroup, Host, Loss, Pair, Transport, server_address,
 };
 use windlass_wire::FlowKey;
 
@@ -24,6 +24,7 @@ fn group(name: &str, bytes: u64) -> FlowGroup {
         write_bytes: 0,
         pause_ns: 0,
         congestion_control: None,
+        transport: Transport::Tcp,
         background: false,
     }
 }
@@ -231,8 +232,8 @@ fn what_cannot_be_run_says_why() {
         }
     });
     assert!(said.contains("netns or vm"), "{said}");
-    let said = error(&|s| s.flows[0].bytes = 1 << 31);
-    assert!(said.contains("less than 2147483648"), "{said}");
+    let said = error(&|s| s.flows[0].transport = Transport::Quic);
+    assert!(said.contains("netns and vm"), "{said}");
     let said = error(&|s| s.flows[0].pair = 7);
     assert!(said.contains("pair 7"), "{said}");
     let said = error(&|s| s.pairs[0].route = vec![0, 1]);

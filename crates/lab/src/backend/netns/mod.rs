@@ -11,6 +11,7 @@ mod pattern;
 mod plan;
 mod poller;
 mod probe;
+mod quic;
 mod run;
 mod samples;
 mod servers;

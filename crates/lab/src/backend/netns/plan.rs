@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::{Context, Result, bail};
 use windlass_experiment::Setup;
-use windlass_experiment::setup::server_address;
+use windlass_experiment::setup::{Algorithm, Transport, server_address};
 
 use super::pattern::Pattern;
 
@@ -33,10 +33,28 @@ pub(super) struct Flow {
     pub background: bool,
 }
 
+/// One transfer over QUIC.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub(super) struct QuicFlow {
+    pub group: usize,
+    pub index: u32,
+    /// Index of the server host.
+    pub server: usize,
+    /// Index of the client host.
+    pub client: usize,
+    /// When it begins, from the start of the run, ns.
+    pub start_ns: u64,
+    pub bytes: u64,
+    /// As `windlass send --algorithm` takes it.
+    pub algorithm: String,
+}
+
 /// All transfers of a run, in order of group and index, and what they carry.
 #[derive(Debug)]
 pub(super) struct Plan {
+    /// Over TCP.
     pub flows: Vec<Flow>,
+    pub quic: Vec<QuicFlow>,
     pub pattern: Pattern,
     /// From the start of the run, ns.
     pub limit_ns: u64,
@@ -48,17 +66,7 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(setup: &Setup) -> Result<Plan> {
-        if setup
-            .servers
-            .iter()
-            .any(|server| server.algorithm.is_some())
-        {
-            bail!(
-                "[server] algorithm is for servers of the simulator: take congestion_control, \
-                 or run.simulated = true"
-            );
-        }
-        let mut flows = Vec::new();
+        let (mut flows, mut quic) = (Vec::new(), Vec::new());
         for (group, all) in setup.flows.iter().enumerate() {
             let starts = all.starts(setup.seed);
             for (index, start_ns) in (0..all.count).zip(starts) {
@@ -73,6 +81,25 @@ impl Plan {
                 let congestion_control = all.congestion_control.as_ref();
                 let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
                 let bytes = all.bytes_of(setup.seed, index);
+                if all.transport == Transport::Quic {
+                    let named = own.algorithm.as_ref().map(Algorithm::word);
+                    quic.push(QuicFlow {
+                        group,
+                        index,
+                        server: pair.server,
+                        client: pair.client,
+                        start_ns,
+                        bytes,
+                        algorithm: named.unwrap_or_else(|| congestion_control.clone()),
+                    });
+                    continue;
+                }
+                if own.algorithm.is_some() {
+                    bail!(
+                        "[server] algorithm is for QUIC and for servers of the simulator: take \
+                         congestion_control, or run.simulated = true"
+                    );
+                }
                 flows.push(Flow {
                     group,
                     index,
@@ -93,6 +120,7 @@ impl Plan {
         }
         Ok(Plan {
             flows,
+            quic,
             pattern: Pattern::new(setup.seed),
             limit_ns: setup.limit_ns,
             fixed_length: setup.fixed_length,
@@ -111,6 +139,7 @@ impl Flow {
 
 #[cfg(test)]
 mod tests {
+    use windlass_experiment::Scalar;
     use windlass_experiment::setup::{FlowGroup, Host, Pair};
 
     use super::*;
@@ -131,6 +160,7 @@ mod tests {
             pause_ns: 0,
             congestion_control: None,
             background: false,
+            transport: Transport::Tcp,
         };
         let other = FlowGroup {
             count: 1,
@@ -148,7 +178,7 @@ mod tests {
                 route: vec![0],
                 extra_delay_ns: 0,
             }],
-            flows: vec![group, other],
+            flows: vec![group, other.clone(), other],
             ..Setup::default()
         };
         let flows = Plan::new(&setup).expect("a plan").flows;
@@ -156,11 +186,24 @@ mod tests {
             .iter()
             .map(|f| (f.group, f.index, f.start_ns))
             .collect();
-        assert_eq!(starts, [(0, 0, 7), (0, 1, 17), (1, 0, 7)]);
+        assert_eq!(starts, [(0, 0, 7), (0, 1, 17), (1, 0, 7), (2, 0, 7)]);
         assert_eq!((flows[0].write_bytes, flows[2].write_bytes), (1000, 100));
         assert_eq!(flows[1].congestion_control, "cubic");
         assert_eq!(flows[2].congestion_control, "bbr");
         assert_eq!(flows[0].server_socket().to_string(), "198.18.0.2:80");
+        setup.flows[2].transport = Transport::Quic;
+        setup.servers[1].algorithm = Some(Algorithm {
+            name: "compound".to_owned(),
+            parameters: [("beta".to_owned(), Scalar::Float(0.4))].into(),
+        });
+        let said = Plan::new(&setup).expect_err("TCP has none").to_string();
+        assert!(said.contains("is for QUIC"), "{said}");
+        setup.flows.drain(..2);
+        let plan = Plan::new(&setup).expect("a plan");
+        assert!(plan.flows.is_empty());
+        assert_eq!(plan.quic[0].algorithm, "compound:beta=0.4");
+        setup.servers[1].algorithm = None;
+        assert_eq!(Plan::new(&setup).expect("a plan").quic[0].algorithm, "bbr");
         setup.flows[0].pair = 1;
         assert!(Plan::new(&setup).is_err());
     }

@@ -13,6 +13,7 @@ use windlass_experiment::{Observed, Setup};
 use super::clients::{Fetched, fetch_all};
 use super::path_box::{Running, Said};
 use super::plan::{Flow, Plan};
+use super::quic::Receivers;
 use super::servers::{Served, Servers};
 use super::sockets::{Places, listeners};
 use super::usage::{Load, dropped_frames, timeouts};
@@ -87,11 +88,14 @@ impl Lab {
         };
         let (wires, record) = ((topology, &mut ends), setup.record);
         let running = Running::start(wires, path_box, record, windlass, folder)?;
+        let receivers = Receivers::start(topology, &plan, windlass, folder)?;
         let links = Emulator::start(ends, setup)?;
         let start_ns = links.start_ns();
+        let senders = receivers.send(&plan, start_ns);
         let servers = Servers::start(listeners, Arc::clone(&plan), start_ns)?;
         let load = Load::start()?;
         let fetched = fetch_all(&plan, start_ns, places)?;
+        let over_quic = senders.finish()?;
         let machine_busy_share = Some(load.busy_share()?);
         check_interrupted()?;
         let served = servers.finish()?;
@@ -106,7 +110,9 @@ impl Lab {
         };
         let timeouts = (after.timeouts.iter()).zip(&before.timeouts);
         let timeouts: Vec<_> = timeouts.map(|(a, b)| Some((*a)? - (*b)?)).collect();
-        let flows = outcome.flows(&timeouts);
+        let mut flows = outcome.flows(&timeouts);
+        flows.extend(over_quic.flows);
+        flows.sort_by_key(|f| (f.group, f.index));
         outcome.break_connections();
         let trace = running.stop()?;
         let (record, ends) = links.stop()?;
@@ -118,13 +124,15 @@ impl Lab {
         counters.insert(BOX_DROPS.to_owned(), drops);
         let delivered = record.lateness_us.len().max(1) as u64;
         counters.insert(PACKET_COST.to_owned(), record.cpu_ns / delivered);
+        let mut series = outcome.series(&trace);
+        series.extend(over_quic.series);
         Ok(Observed {
             flows,
             down: record.down,
             up: record.up,
             probes: record.probes,
             counters,
-            series: outcome.series(&trace),
+            series,
             machine_busy_share,
             usage: outcome.said.usage,
             error: None,
