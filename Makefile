@@ -106,14 +106,14 @@ conformance: build
 	@CARGO_TERM_COLOR=never $(CARGO) test --locked --no-fail-fast -p windlass-cc > "$(REPORTS)/vectors.txt" 2>&1 \
 	    || grep 'FAILED' "$(REPORTS)/vectors.txt" || true
 	@$(MAKE) --no-print-directory conformance-paths || failed=1; \
-	findings=$$(ls "$(REPORTS)"/conformance{,-dctcp}/findings.md); \
+	findings=$$(ls "$(REPORTS)"/conformance{-law,,-dctcp}/findings.md); \
 	algorithms=$$("$${CARGO_TARGET_DIR:-target}"/release/windlass algorithm list | awk '/^[a-z]/ { print $$1 }'); \
 	awk -v algorithms="$$(echo $$algorithms)" -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
 	cat "$(REPORTS)/conformance.md" $$findings > docs/conformance.md; \
 	[ -z "$$failed" ] && ! grep -q FAILED "$(REPORTS)/vectors.txt"
 
 conformance-paths:
-	$(call run_experiments,conformance conformance-dctcp)
+	$(call run_experiments,conformance-law conformance conformance-dctcp)
 
 clean:
 	$(CARGO) clean

@@ -58,6 +58,8 @@ pub enum Metric {
     ProbeRttMsP99,
     /// What 999 of 1000 probes take at most, of a run.
     ProbeRttMsP999,
+    /// How far the window that a watching box computes is from the server's own, in the mean.
+    AdviceErrorPercent,
     /// Share of the machine's processors that was not idle, of a run.
     MachineBusyPercent,
     /// Processor time of the box by time, of a run.
@@ -84,7 +86,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 28] = [
+    pub const ALL: [(&'static str, Metric); 29] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
@@ -113,6 +115,7 @@ impl Metric {
         ("probe_rtt_ms_median", Metric::ProbeRttMsMedian),
         ("probe_rtt_ms_p99", Metric::ProbeRttMsP99),
         ("probe_rtt_ms_p999", Metric::ProbeRttMsP999),
+        ("advice_error_percent", Metric::AdviceErrorPercent),
         ("machine_busy_percent", Metric::MachineBusyPercent),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
@@ -221,6 +224,7 @@ impl Metric {
             Metric::SrttMsMedian => plain(row.srtt_ms_median?),
             Metric::ConvergenceS => plain(row.convergence_s?),
             Metric::CwndPacketsMean => plain(row.cwnd_packets_mean?),
+            Metric::AdviceErrorPercent => plain(row.advice_error_percent?),
             _ => None,
         }
     }

@@ -1,5 +1,6 @@
 //! What came of each flow, as a row of a table.
 
+use crate::advice;
 use crate::arrived::{convergence_s, utilisation_percent};
 use crate::experiment::{Experiment, Run};
 use crate::observed::{
@@ -8,7 +9,7 @@ use crate::observed::{
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 36] = [
+pub const COLUMNS: [&str; 37] = [
     "case",
     "contestant",
     "repetition",
@@ -33,6 +34,7 @@ pub const COLUMNS: [&str; 36] = [
     "share_percent",
     "convergence_s",
     "cwnd_packets_mean",
+    "advice_error_percent",
     "utilisation_percent",
     "link_offered_packets",
     "link_lost_packets",
@@ -103,6 +105,8 @@ pub struct Row {
     /// Mean of the congestion window from when on the run is measured, of the series of whoever
     /// governs the flow.
     pub cwnd_packets_mean: Option<f64>,
+    /// How far the window that a watching box computes is from the server's own, in the mean.
+    pub advice_error_percent: Option<f64>,
     /// What all flows have received of what the one bottleneck can carry, of the run as a whole.
     pub utilisation_percent: Option<f64>,
     /// The window over what was acknowledged by then: pairs of bytes and packets, of the same
@@ -193,6 +197,11 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         share_percent: 0.0,
         convergence_s: None,
         cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
+        advice_error_percent: advice::error_percent(
+            samples(observed, flow, &[Source::Advice]),
+            samples(observed, flow, &[Source::Server]),
+        )
+        .map(rounded),
         utilisation_percent: None,
         window: window(observed, flow, &governs),
         link: sum(&observed.down),

@@ -28,8 +28,8 @@ fn every_algorithm_competes() {
 #[test]
 fn every_algorithm_that_the_kernel_has_is_compared_with_it() {
     let conformance = swept(include_str!("../../../experiments/conformance.toml"));
+    let laws = swept(include_str!("../../../experiments/conformance-law.toml"));
     let marks = swept(include_str!("../../../experiments/conformance-dctcp.toml"));
-    let compared: Vec<String> = conformance.union(&marks).cloned().collect();
     let modules = [
         "bbr",
         "bic",
@@ -46,5 +46,8 @@ fn every_algorithm_that_the_kernel_has_is_compared_with_it() {
         "westwood",
         "yeah",
     ];
-    assert_eq!(compared, modules);
+    for compared in [conformance, laws] {
+        let compared: Vec<String> = compared.union(&marks).cloned().collect();
+        assert_eq!(compared, modules);
+    }
 }

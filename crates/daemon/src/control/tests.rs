@@ -81,6 +81,7 @@ fn info(port: u16) -> FlowInfo {
         policed_bytes: 2896,
         tenant: Some(TenantId(0)),
         in_senders_hands: false,
+        in_recovery: false,
         limited_by: LimitedBy::Cwnd,
         pass: None,
     }

@@ -82,6 +82,8 @@ pub struct FlowInfo {
     pub tenant: Option<TenantId>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
+    /// The reaction to a loss or a mark is under way: the window is recovery's.
+    pub in_recovery: bool,
     /// What limits it.
     pub limited_by: LimitedBy,
     /// Why it passes, if it does.
@@ -132,6 +134,7 @@ impl Flow {
             policed_bytes: self.tally.policed_bytes,
             tenant: self.verdict.tenant,
             in_senders_hands: self.handed_back_until.is_some(),
+            in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
             limited_by: self.limited_by,
             pass: self.pass,
         }

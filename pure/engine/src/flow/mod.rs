@@ -3,7 +3,8 @@
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
 //! leaves, `edge`, `feedback` and `own_acks` what the
 //! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair, `police` what no sender may do. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+//! end of repair, `police` what no sender may do, `watch` a sender that keeps its own congestion control. `hold`,
+//! `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
 mod ack;
@@ -22,6 +23,7 @@ mod ranges;
 mod repair;
 mod send;
 mod train;
+mod watch;
 
 use windlass_cc::{Controller, Nanos, Path, RateSampler};
 use windlass_wire::Template;
@@ -38,6 +40,7 @@ use pace::Pacer;
 use rack::Rack;
 use ranges::Ranges;
 use train::Train;
+use watch::Watch;
 
 /// What the handshake settled for one direction of data.
 #[derive(Clone, Copy, Debug)]
@@ -225,6 +228,7 @@ pub(crate) struct Flow {
     handed_back_until: Option<u64>,
     pass: Option<PassReason>,
     usage: Usage,
+    watch: Watch,
     limited_by: LimitedBy,
     /// Since when the sender has had room in the edge and not used it.
     idle_room_since: Option<Nanos>,
@@ -282,6 +286,7 @@ impl Flow {
             handed_back_until: None,
             pass: None,
             usage: Usage::default(),
+            watch: Watch::default(),
             limited_by: LimitedBy::default(),
             idle_room_since: None,
             tally: Tally::default(),

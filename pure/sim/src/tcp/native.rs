@@ -29,13 +29,20 @@ struct Before {
 
 impl Native {
     fn new(settings: Settings, mss: u32, rtt: Nanos, seed: u64) -> Self {
-        let mut path = Path::new(mss);
+        let path = Path::new(mss);
+        let mut measured = path;
         if rtt > 0 {
-            path.on_rtt(rtt);
+            measured.on_rtt(rtt);
         }
         Native {
-            controller: Controller::new(settings, &path, seed),
-            path,
+            controller: Controller::new(settings, &measured, seed),
+            // The handshake's RTT is that of small packets. In Linux BBR begins with it (`tcp_min_rtt`), and
+            // the modules that look for a queue never see it: theirs are the RTTs of data (`pkts_acked`).
+            path: Path {
+                min_rtt: path.min_rtt,
+                max_rtt: path.max_rtt,
+                ..measured
+            },
             before: Before::default(),
             left: false,
         }
