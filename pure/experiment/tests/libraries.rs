@@ -18,10 +18,12 @@ fn swept(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_algorithm_competes() {
     let all: BTreeSet<String> = AlgorithmId::ALL.iter().map(|id| id.to_string()).collect();
-    assert_eq!(
-        swept(include_str!("../../../experiments/compete.toml")),
-        all
-    );
+    for text in [
+        include_str!("../../../experiments/compete.toml"),
+        include_str!("../../../experiments/compete-box.toml"),
+    ] {
+        assert_eq!(swept(text), all);
+    }
 }
 
 /// Debian's kernel has two more that Windlass does not: cdg and lp.
