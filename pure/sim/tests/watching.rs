@@ -54,3 +54,42 @@ fn a_loss_within_a_recovery_opens_the_next() {
         assert_eq!(second.ssthresh, 5 * MSS / 2, "{mode:?}");
     }
 }
+
+/// google/packetdrill `slow_start/slow-start-app-limited{,-9-packets-out}` and
+/// `slow-start-ack-per-2pkt-send-{5,6}pkt`: `written` segments, of a window of ten, acknowledged by
+/// twos. The window grows while it is less than twice what was in flight.
+#[test]
+fn what_is_not_sent_does_not_count_as_in_packetdrill() {
+    for (written, windows) in [
+        (10, [12, 14, 16, 18, 20].as_slice()),
+        (9, &[12, 14, 16, 18, 18]),
+        (6, &[12, 12, 12]),
+        (5, &[10, 10, 10]),
+    ] {
+        let begins = "
+0      client> S 0:0(0) win 65535 <mss 1000,sackOK,nop,nop,nop,wscale 7>
++0     >server same
++0     server> S. 0:0(0) ack 1 win 65535 <mss 1460,nop,nop,sackOK,nop,wscale 8>
++0     >client same
++0.1   client> . 1:1(0) ack 1 win 1024
++0     >server same
+";
+        let end = 1 + 1000 * written;
+        let mut text = format!(
+            "{begins}+0.01 server> P. 1:{end}({}) ack 1 win 512 by 1000\n+0 >client skip\n",
+            end - 1
+        );
+        for (n, window) in windows.iter().enumerate() {
+            let acked = (1 + 2000 * (n + 1)).min(end);
+            let gap = if n == 0 { 0.105 } else { 0.005 };
+            text += &format!("+{gap} client> . 1:1(0) ack {acked} win 1024\n+0 >server same\n");
+            let info = played(Mode::Advise, &text);
+            assert_eq!(
+                info.cwnd / 1000,
+                *window,
+                "{written} written, ACK {}",
+                n + 1
+            );
+        }
+    }
+}

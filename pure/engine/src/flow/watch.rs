@@ -73,7 +73,10 @@ impl Flow {
             let Watch { fresh, answers, .. } = self.watch;
             self.usage.round_end = self.sent_nxt;
             self.usage.limited = 2 * answers > fresh;
-            self.usage.max_inflight = before;
+            if fresh > 0 {
+                // Linux: `max_packets_out` changes when something is sent.
+                self.usage.max_inflight = before;
+            }
             if !self.usage.limited {
                 self.sampler.mark_app_limited(self.inflight);
             }
