@@ -1,11 +1,10 @@
 //! `windlass bypass`, `counters`, `tenants`, `status`: what a running daemon is asked.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueEnum;
 use windlass_daemon::TenantReport;
 use windlass_daemon::control::{Answer, Request, ask};
@@ -54,31 +53,6 @@ pub(crate) fn bypass(args: &BypassArgs) -> Result<ExitCode> {
     match args.control.ask(Request::Bypass { on })? {
         Answer::Bypass { on: true } => print("bypass is on: every flow passes untouched\n"),
         Answer::Bypass { on: false } => print("bypass is off: new connections are governed\n"),
-        other => Err(unexpected(&other)),
-    }
-}
-
-/// Put the rules of a configuration file in charge, without a stop.
-///
-/// New connections are governed by them altogether. Flows that run are moved to the algorithm that
-/// the rules name for them, from what is known of their path, and take over redundancy; mode and
-/// head-room stay as the flow began. [box], [limits] and ports that were left to the kernel need a
-/// restart.
-#[derive(clap::Args)]
-pub(crate) struct ReloadArgs {
-    /// The configuration file.
-    #[arg(long, value_name = "FILE")]
-    config: PathBuf,
-    #[command(flatten)]
-    control: Control,
-}
-
-pub(crate) fn reload(args: &ReloadArgs) -> Result<ExitCode> {
-    let file = args.config.display().to_string();
-    let config =
-        fs::read_to_string(&args.config).with_context(|| format!("configuration file {file}"))?;
-    match args.control.ask(Request::Reload { config, file })? {
-        Answer::Reloaded { rules } => print(&format!("{rules} rule(s) in charge\n")),
         other => Err(unexpected(&other)),
     }
 }

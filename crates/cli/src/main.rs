@@ -13,7 +13,9 @@ mod doctor;
 mod flow;
 mod kernel;
 mod lab;
+mod path;
 mod place;
+mod policy;
 mod recv;
 mod run;
 mod send;
@@ -47,7 +49,8 @@ enum Command {
     Flow(flow::Command),
     #[command(subcommand)]
     Algorithm(algorithm::Command),
-    Reload(ask::ReloadArgs),
+    #[command(subcommand)]
+    Policy(policy::Command),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
@@ -68,7 +71,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Flow(command) => flow::run(command),
         Command::Algorithm(command) => algorithm::run(command),
-        Command::Reload(args) => ask::reload(&args),
+        Command::Policy(command) => policy::run(command),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),

@@ -1,12 +1,11 @@
 //! `windlass run`.
 
-use std::fs;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use windlass_daemon::{Opened, RunError, Settings, TraceSettings};
+use anyhow::{Result, bail};
+use windlass_daemon::{Opened, Reload, RunError, Settings, TraceSettings, config_files};
 use windlass_engine::{AlgorithmId, Mode, Redundancy};
 use windlass_io::Mode as Io;
 use windlass_ovs::Side;
@@ -16,7 +15,8 @@ use crate::capabilities::Effective;
 use crate::place::Place;
 use crate::{print, values};
 
-/// Govern the flows between two interfaces, until SIGTERM or Ctrl-C.
+/// Govern the flows between two interfaces, until SIGTERM or Ctrl-C. SIGHUP reads the
+/// configuration file again.
 ///
 /// Flags replace what the configuration file says, those on how to govern for all of its rules.
 /// When it stops or dies, the bridge between the interfaces carries every flow on.
@@ -32,7 +32,8 @@ pub(crate) struct Args {
     /// Interface towards the network.
     #[arg(long, value_name = "IF")]
     outside: Option<String>,
-    /// Configuration file (TOML).
+    /// Configuration file (TOML) [default: /etc/windlass/windlass.toml, if there is one]. The files
+    /// `conf.d/*.toml` beside it add rules and tenants.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Congestion control of the governed flows.
@@ -62,7 +63,11 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let mut config = read_config(&args)?;
+    let file = args.config.or_else(default_config);
+    let mut config = match &file {
+        Some(path) => Config::parse_all(&config_files::read(path)?)?,
+        None => Config::default(),
+    };
     let device = &mut config.device;
     replace(&mut device.inside, args.inside.map(Some));
     replace(&mut device.outside, args.outside.map(Some));
@@ -82,16 +87,18 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         device.inside = Some(place.interface(Side::Inside));
         device.outside = Some(place.interface(Side::Outside));
     }
-    config.override_with(&Overrides {
+    let overrides = Overrides {
         mode: args.mode,
         algorithm: args.algorithm,
         redundancy: args.redundancy,
         ports: args.ports,
-    });
+    };
+    config.override_with(&overrides);
     let interval = args.trace_interval;
     let trace = args.trace.map(|path| TraceSettings { path, interval });
     let mut settings = Settings::new(&config, trace)?;
     settings.control_socket = control;
+    settings.reload = file.map(|path| Reload { path, overrides });
     let (inside, outside) = (
         settings.driver.inside.clone(),
         settings.driver.outside.clone(),
@@ -107,13 +114,9 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     }
 }
 
-fn read_config(args: &Args) -> Result<Config> {
-    let Some(path) = &args.config else {
-        return Ok(Config::default());
-    };
-    let name = path.display().to_string();
-    let text = fs::read_to_string(path).with_context(|| format!("configuration file {name}"))?;
-    Ok(Config::parse(&text, &name)?)
+fn default_config() -> Option<PathBuf> {
+    let path = PathBuf::from(config_files::DEFAULT_CONFIG);
+    path.exists().then_some(path)
 }
 
 fn replace<T>(place: &mut T, value: Option<T>) {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_engine::{AlgorithmId, Mode, Redundancy};
+use windlass_engine::{AlgorithmId, Mode, Redundancy, Side};
 use windlass_policy::{IoMode, MODES, REDUNDANCIES};
 
 /// An algorithm by its name.
@@ -30,6 +30,11 @@ pub(crate) fn io_mode() -> impl TypedValueParser<Value = IoMode> {
         ("generic", IoMode::Generic),
         ("packet", IoMode::Packet),
     ])
+}
+
+/// A side by its name.
+pub(crate) fn side() -> impl TypedValueParser<Value = Side> {
+    one_of(&[("inside", Side::Inside), ("outside", Side::Outside)])
 }
 
 fn one_of<T: Copy + Send + Sync + 'static>(

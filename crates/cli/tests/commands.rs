@@ -21,7 +21,7 @@ fn help_names_every_command_and_version_is_the_crates() {
         "doctor",
         "flow",
         "algorithm",
-        "reload",
+        "policy",
         "bypass",
         "counters",
         "status",

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod command;
+pub mod config_files;
 pub mod control;
 mod error;
 mod open;
@@ -20,5 +21,5 @@ pub use error::RunError;
 pub use open::Opened;
 pub use report::{FlowReport, TenantReport};
 pub use run::run;
-pub use settings::Settings;
+pub use settings::{Reload, Settings};
 pub use trace::{TraceLine, TraceSettings};

@@ -21,6 +21,10 @@ pub struct FlowReport {
     pub mode: String,
     /// The algorithm.
     pub algorithm: String,
+    /// The condition on the path that has brought the algorithm, if one has.
+    pub because: Option<String>,
+    /// Changes of the algorithm because of the path.
+    pub switches: u64,
     /// Where the algorithm is.
     pub phase: String,
     /// Congestion window.
@@ -96,13 +100,18 @@ pub struct FlowReport {
 impl FlowReport {
     /// What is known of the flow, and the rule that `policy` has for it.
     pub(crate) fn new(info: &FlowInfo, policy: &Policy) -> FlowReport {
-        let rule = policy.rule(&info.key, info.sender);
+        let rule = info.rule.and_then(|number| policy.rule_name(number));
+        let list = info.switch_list.and_then(|list| policy.switch_list(list));
+        let because = list.zip(info.switch_condition);
+        let because = because.and_then(|(list, number)| list.switches.get(usize::from(number)));
         FlowReport {
             flow: info.key.to_string(),
             sender: side_name(info.sender).to_owned(),
-            rule: rule.map(|r| r.name.clone()),
+            rule: rule.map(str::to_owned),
             mode: info.mode.name().to_owned(),
             algorithm: info.algorithm.to_string(),
+            because: because.map(|switch| switch.when.clone()),
+            switches: u64::from(info.switches),
             phase: info.phase.name().to_owned(),
             cwnd_bytes: info.cwnd,
             ssthresh_bytes: (info.ssthresh != u64::MAX).then_some(info.ssthresh),

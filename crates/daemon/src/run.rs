@@ -12,15 +12,18 @@ use nix::net::if_::if_nametoindex;
 use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
 use nix::sys::prctl::set_timerslack;
 use nix::unistd::Pid;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
 use windlass_engine::Engine;
 use windlass_io::{AnyDriver, monotonic_ns};
+use windlass_policy::Policy;
 
 use crate::command::Workers;
 use crate::control::{self, Desk, Server};
 use crate::open::{Opened, open};
 use crate::trace::Recorder;
 use crate::worker::Worker;
-use crate::{RunError, Settings};
+use crate::{Reload, RunError, Settings, config_files};
 
 /// How often it is checked that the interfaces are still there.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -28,42 +31,39 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 const TIMER_SLACK_NS: u64 = 1000;
 
 enum Event {
-    Signal,
+    Stop,
+    Reload,
     WorkerEnded,
 }
 
 type Handle = JoinHandle<io::Result<()>>;
 
-/// Runs the box until SIGTERM, SIGINT or SIGHUP. Calls `opened` once, when it governs. To be called
-/// once in a process: it sets the signal handlers.
+/// Runs the box until SIGTERM or SIGINT. SIGHUP reads the configuration again. Calls `opened` once,
+/// when it governs. To be called once in a process: it sets the signal handlers.
 ///
 /// # Errors
 /// [`RunError`]; the kernel then carries every flow that it can.
 pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), RunError> {
     let (events, incoming) = mpsc::channel();
-    let signal = events.clone();
-    ctrlc::set_handler(move || drop(signal.send(Event::Signal))).map_err(|e| RunError::System {
-        what: "setting signal handlers",
-        reason: e.to_string(),
-    })?;
+    handle_signals(events.clone())?;
     let listener = control::bind(&settings.control_socket)?;
     let socket = RemoveOnDrop(settings.control_socket.clone());
     let (mut session, bridge) = open(&settings.driver)?;
     let drivers = session.drivers();
     let (workers, commands) = Workers::new(drivers.len());
     let recorder = recorder(&settings)?;
-    let policy = settings.policy.clone();
+    let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let cpus = cpus_for(drivers.len());
     let mut handles = Vec::new();
     for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
         let limits = settings.worker_limits(workers.count(), session.info().max_packet);
-        let part = policy.for_one_of(workers.count());
+        let part = settings.policy.for_one_of(workers.count());
         let engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
         let probe = recorder.as_ref().map(Recorder::probe);
         let worker = Worker::new(driver, engine, commands, probe);
         handles.push(start(worker, cpu, events.clone())?);
     }
-    let recording = recorder.map(|r| record(r, &settings)).transpose()?;
+    let recording = recorder.map(|r| record(r, &policy)).transpose()?;
     opened(&Opened {
         driver: session.info(),
         bridge: bridge.as_ref(),
@@ -73,14 +73,14 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
         workers: workers.clone(),
         driver: session.info().clone(),
         wire: Mutex::new(Box::new(session)),
-        policy: RwLock::new(policy),
+        policy,
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),
         started: Instant::now(),
     });
     let server = Server::start(listener, &settings.control_socket, Arc::clone(&desk))
         .map_err(thread_failed)?;
-    let outcome = watch(&settings, &incoming, &handles);
+    let outcome = watch(&settings, &desk, &incoming, &handles);
     drop((server, socket));
     // Whether all answered or not: the kernel has taken over, and the workers end.
     let _ = desk.bypass(true);
@@ -121,6 +121,7 @@ fn start(
 /// Returns when the daemon is to stop.
 fn watch(
     settings: &Settings,
+    desk: &Desk,
     events: &Receiver<Event>,
     handles: &[Handle],
 ) -> Result<(), RunError> {
@@ -128,8 +129,13 @@ fn watch(
     let indices = names.map(|name| if_nametoindex(name.as_str()));
     loop {
         let event = events.recv_timeout(CHECK_INTERVAL);
-        if let Ok(Event::Signal) | Err(RecvTimeoutError::Disconnected) = event {
-            return Ok(());
+        match event {
+            Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Ok(Event::Reload) => {
+                reload(settings, desk);
+                continue;
+            }
+            _ => {}
         }
         for (name, index) in names.iter().zip(&indices) {
             if if_nametoindex(name.as_str()) != *index {
@@ -142,6 +148,41 @@ fn watch(
         if event.is_ok() || handles.iter().any(Handle::is_finished) {
             return Ok(());
         }
+    }
+}
+
+/// SIGTERM and SIGINT stop the daemon, SIGHUP makes it read its configuration again.
+fn handle_signals(events: Sender<Event>) -> Result<(), RunError> {
+    let failed = |e: io::Error| RunError::System {
+        what: "setting signal handlers",
+        reason: e.to_string(),
+    };
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
+    let wait = move || {
+        for signal in signals.forever() {
+            let event = if signal == SIGHUP {
+                Event::Reload
+            } else {
+                Event::Stop
+            };
+            if events.send(event).is_err() {
+                return;
+            }
+        }
+    };
+    let named = thread::Builder::new().name("signals".to_owned());
+    named.spawn(wait).map(drop).map_err(thread_failed)
+}
+
+/// Reads the configuration again. A mistake leaves the rules in charge as they are.
+fn reload(settings: &Settings, desk: &Desk) {
+    let Some(Reload { path, overrides }) = &settings.reload else {
+        return eprintln!("windlass: SIGHUP: there is no configuration file to read again");
+    };
+    let read = config_files::read(path).map_err(|e| e.to_string());
+    match read.and_then(|files| desk.apply(&files, overrides)) {
+        Ok(_) => eprintln!("windlass: {} is in charge", path.display()),
+        Err(error) => eprintln!("windlass: the rules stay as they were: {error}"),
     }
 }
 
@@ -194,8 +235,8 @@ fn recorder(settings: &Settings) -> Result<Option<Recorder>, RunError> {
     Ok(Some(created))
 }
 
-fn record(recorder: Recorder, settings: &Settings) -> Result<Handle, RunError> {
-    let policy = settings.policy.clone();
+fn record(recorder: Recorder, policy: &Arc<RwLock<Policy>>) -> Result<Handle, RunError> {
+    let policy = Arc::clone(policy);
     let named = thread::Builder::new().name("trace".to_owned());
     named
         .spawn(move || recorder.run(&policy))

@@ -1,10 +1,11 @@
 //! What a daemon is to do.
 
 use std::path::PathBuf;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
-use windlass_io::{DriverConfig, Prefer};
-use windlass_policy::{Config, IoMode, Policy};
+use windlass_io::{DriverConfig, Prefer, monotonic_ns};
+use windlass_policy::{Config, IoMode, Overrides, Policy};
 
 use crate::{RunError, TraceSettings};
 
@@ -25,6 +26,24 @@ pub struct Settings {
     pub control_socket: PathBuf,
     /// What to record.
     pub trace: Option<TraceSettings>,
+    /// What SIGHUP reads again, and what stands in its place then.
+    pub reload: Option<Reload>,
+}
+
+/// Where the configuration came from.
+#[derive(Clone, Debug)]
+pub struct Reload {
+    /// The configuration file.
+    pub path: PathBuf,
+    /// What the command line puts in the place of what it says.
+    pub overrides: Overrides,
+}
+
+/// Tells the policy what the workers' clock means.
+pub(crate) fn set_clock(policy: &mut Policy) {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+    let unix = unix.map_or(0, |since| since.as_nanos() as u64);
+    policy.set_clock(monotonic_ns(), unix);
 }
 
 impl Settings {
@@ -41,7 +60,8 @@ impl Settings {
                     .to_owned(),
             ));
         };
-        let policy = config.policy();
+        let mut policy = config.policy();
+        set_clock(&mut policy);
         Ok(Settings {
             driver: DriverConfig {
                 inside: inside.clone(),
@@ -61,6 +81,7 @@ impl Settings {
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
             trace,
+            reload: None,
         })
     }
 

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, Receiver, SyncSender};
+use std::sync::{PoisonError, RwLock};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -96,14 +97,15 @@ impl Recorder {
     }
 
     /// Writes until all probes are gone.
-    pub(crate) fn run(mut self, policy: &Policy) -> io::Result<()> {
+    pub(crate) fn run(mut self, policy: &RwLock<Policy>) -> io::Result<()> {
         drop(self.sender);
         let mut head_written = false;
         for sample in self.samples {
+            let policy = policy.read().unwrap_or_else(PoisonError::into_inner);
             for info in &sample.flows {
                 let line = serde_json::to_value(TraceLine {
                     time_ns: sample.at,
-                    flow: FlowReport::new(info, policy),
+                    flow: FlowReport::new(info, &policy),
                 })?;
                 if self.csv {
                     write_csv(&mut self.file, &line, &mut head_written)?;

@@ -108,7 +108,7 @@ impl<D: Driver> Worker<D> {
                     _ = answer.send(());
                 }
                 Ok(Command::Policy(policy, answer)) => {
-                    self.engine.set_policy(policy);
+                    self.engine.set_policy(policy, monotonic_ns());
                     _ = answer.send(());
                 }
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(false),

@@ -190,8 +190,9 @@ impl CongestionControl for Bbr3 {
     };
 
     fn new(path: &Path, parameters: &Bbr3Parameters, seed: u64) -> Self {
-        let known = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
-        let cwnd = if known {
+        let measured = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
+        let known = measured && path.is_known();
+        let cwnd = if measured {
             inherited_window(path).max(MIN_PIPE_SEGMENTS * mss(path))
         } else {
             initial_window(path)

@@ -6,7 +6,7 @@ use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
 use crate::settings::Settings;
 use crate::window::{MAX_CWND_BYTES, mss};
-use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, SendEvent};
+use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
 
 /// An algorithm in charge of a flow. Plain data: copy it to look ahead, keep it to look back.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -118,14 +118,29 @@ impl Controller {
     /// the larger of flight and BDP for a window, but at most what one round trip of slow start
     /// would have made of the old window or of the flight.
     ///
+    /// In the midst of a start-up without a loss, which has not found the capacity of the path yet,
+    /// the new algorithm goes on with a start-up of its own, from the same window.
+    ///
     /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
     pub fn switch(&mut self, settings: impl Into<Settings>, path: &Path, seed: u64) {
         let episode = self.prr.take();
+        let path = &Path {
+            starting: self.is_starting(path),
+            ..*path
+        };
         self.algorithm = settings.into().start(path, seed);
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }
         self.refresh();
+    }
+
+    fn is_starting(&self, path: &Path) -> bool {
+        let starts = matches!(
+            self.control.phase,
+            Phase::SlowStart | Phase::ConservativeSlowStart | Phase::Startup
+        );
+        starts && path.lost == 0 && self.prr.is_none()
     }
 
     fn begin_prr(&mut self, recover_fs: u64, path: &Path) {

@@ -217,8 +217,8 @@ impl CongestionControl for Copa {
     };
 
     fn new(path: &Path, parameters: &CopaParameters, _seed: u64) -> Self {
-        let known = path.max_bw > 0;
-        let cwnd = if known {
+        let known = path.is_known();
+        let cwnd = if path.max_bw > 0 {
             inherited_window(path)
         } else {
             initial_window(path)

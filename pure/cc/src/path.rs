@@ -27,6 +27,9 @@ pub struct Path {
     pub lost: u64,
     /// Bytes in flight now.
     pub inflight: u64,
+    /// The flow moves here from an algorithm that had not found the path's capacity yet, so
+    /// `max_bw` says little about it.
+    pub starting: bool,
 }
 
 impl Path {
@@ -43,6 +46,7 @@ impl Path {
             delivered: 0,
             lost: 0,
             inflight: 0,
+            starting: false,
         }
     }
 
@@ -59,6 +63,11 @@ impl Path {
         self.latest_rtt = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         self.max_rtt = self.max_rtt.max(rtt);
+    }
+
+    /// What the path can carry has been found out.
+    pub fn is_known(&self) -> bool {
+        self.max_bw > 0 && !self.starting
     }
 
     /// Bandwidth-delay product of what has been measured, bytes; 0 while unknown.

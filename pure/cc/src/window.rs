@@ -40,16 +40,19 @@ pub(crate) fn initial_window(path: &Path) -> u64 {
 }
 
 /// The window of a flow that moves here from another algorithm: what is in flight or what the
-/// path holds, but no more than one round of slow start could have made of the flight.
+/// path holds, but no more than one round of slow start could have made of the flight. A flow that is
+/// still starting keeps at least the initial window.
 pub(crate) fn inherited_window(path: &Path) -> u64 {
     let one_round = path
         .inflight
         .max(initial_window(path))
         .saturating_mul(2)
         .min(MAX_CWND_BYTES);
-    path.inflight
-        .max(path.bdp())
-        .clamp(u64::from(LEAST_SEGMENTS) * mss(path), one_round)
+    let least = match path.starting {
+        true => initial_window(path),
+        false => u64::from(LEAST_SEGMENTS) * mss(path),
+    };
+    path.inflight.max(path.bdp()).clamp(least, one_round)
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,12 +84,11 @@ pub struct Window {
 
 impl Window {
     pub(crate) fn new(path: &Path, slow_start: SlowStart, least_segments: u8) -> Self {
-        let (cwnd, ssthresh) = if path.max_bw == 0 {
-            (initial_window(path), u64::MAX)
-        } else {
-            let cwnd = inherited_window(path);
-            (cwnd, cwnd)
+        let cwnd = match path.max_bw {
+            0 => initial_window(path),
+            _ => inherited_window(path),
         };
+        let ssthresh = if path.is_known() { cwnd } else { u64::MAX };
         Window {
             cwnd,
             ssthresh,

@@ -3,6 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
+use crate::decide::Decide;
 use crate::tenants::Account;
 use crate::{Counters, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 
@@ -27,6 +28,7 @@ pub(crate) struct Context<'a, P: Pool> {
     pub tenants: &'a mut [Account],
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
+    pub policy: &'a dyn Decide,
 }
 
 impl<P: Pool> Context<'_, P> {

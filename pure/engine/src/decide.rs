@@ -89,6 +89,53 @@ pub struct Verdict {
     pub cap: Option<ByteRate>,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// Number of the rule that says so, from 0.
+    pub rule: Option<u16>,
+    /// When the algorithm is to be another one; `None`: it stays.
+    pub switching: Option<Switching>,
+}
+
+/// A list of conditions on the live path, kept by policy ([`Decide::choose`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Switching {
+    /// Which list.
+    pub list: u16,
+    /// An algorithm that a condition has brought stays for so long at least, ns; and the ratios that
+    /// conditions ask about are those of the last half to whole dwell. 0: every ACK is a reason to
+    /// look, and counts alone.
+    pub dwell: Nanos,
+}
+
+/// What conditions can ask about.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct LivePath {
+    /// Smoothed RTT (RFC 6298).
+    pub rtt: Nanos,
+    /// Smallest RTT of the flow.
+    pub min_rtt: Nanos,
+    /// RTT variation (RFC 6298).
+    pub rtt_var: Nanos,
+    /// Bytes lost of bytes sent, 0 to 1.
+    pub loss_ratio: f64,
+    /// Bytes marked CE of bytes delivered, 0 to 1.
+    pub ce_ratio: f64,
+    /// Largest recent delivery rate.
+    pub delivery_rate: ByteRate,
+    /// Bytes delivered so far.
+    pub bytes_acked: u64,
+    /// Since the flow began.
+    pub age: Nanos,
+    /// The newest rate sample was limited by the sender.
+    pub app_limited: bool,
+}
+
+/// What a path asks for.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Choice {
+    /// Which condition of the list; `None`: none of them holds.
+    pub condition: Option<u8>,
+    /// The algorithm.
+    pub algorithm: Settings,
 }
 
 /// Who says that the network has marked packets.
@@ -124,6 +171,8 @@ impl Verdict {
             police_tolerance: None,
             cap: None,
             tenant: None,
+            rule: None,
+            switching: None,
         }
     }
 }
@@ -131,7 +180,13 @@ impl Verdict {
 /// Policy, as the engine sees it. Asked twice for each connection, once per direction of data.
 pub trait Decide: Send {
     /// `flow` runs from the sender of the data to its receiver; `None` leaves this direction alone.
-    fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict>;
+    fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict>;
+
+    /// What this path asks for of the conditions of `list`, of which number `in_force` brought the
+    /// present algorithm. Asked only for verdicts with [`Verdict::switching`]; `None`: nothing else.
+    fn choose(&self, _list: u16, _in_force: Option<u8>, _path: &LivePath) -> Option<Choice> {
+        None
+    }
 
     /// The tenants that verdicts name by their index. Asked once.
     fn tenants(&self) -> Vec<Tenant> {
@@ -141,7 +196,7 @@ pub trait Decide: Send {
 
 /// One verdict for every flow whose sender is inside.
 impl Decide for Verdict {
-    fn decide(&self, _flow: &FlowKey, sender: Side) -> Option<Verdict> {
+    fn decide(&self, _flow: &FlowKey, sender: Side, _now: Nanos) -> Option<Verdict> {
         (sender == Side::Inside).then_some(*self)
     }
 }

@@ -161,10 +161,10 @@ impl Engine {
                 Err(reason) => return self.pass(reason, from, segment, pkt, pool, out, now),
             },
         };
-        let (mut ctx, conns, wheel, policy) = self.split(now, pool, out);
+        let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         let was_passing = conn.passing();
-        conn.on_packet(&mut ctx, policy, from, segment, pkt);
+        conn.on_packet(&mut ctx, from, segment, pkt);
         Self::arm(wheel, conn, index, now, ctx.limits);
         if was_passing.is_none() && conn.passing().is_some_and(Self::worth_excluding) {
             self.note_excluded(key);
@@ -182,7 +182,7 @@ impl Engine {
         fired.clear();
         self.wheel.advance(now, &mut fired);
         for &index in &fired {
-            let (mut ctx, conns, wheel, _) = self.split(now, pool, out);
+            let (mut ctx, conns, wheel) = self.split(now, pool, out);
             let Some(conn) = conns.get_mut(index as usize) else {
                 continue;
             };
@@ -230,11 +230,11 @@ impl Engine {
     }
 
     /// Puts another policy in charge: of new connections altogether, of those that run in what can
-    /// change under way, which is algorithm, copies and caps. Mode and head-room stay as they began, and
+    /// change under way, which is algorithm, conditions, copies and caps. Mode and head-room stay as they began, and
     /// a flow that the new policy leaves alone goes on as it was.
-    pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
+    pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(&*policy, &mut self.counters);
+            conn.adopt(&*policy, now, &mut self.counters);
         }
         self.tenants = tenants::open(policy.tenants(), &self.tenants);
         self.policy = policy;
@@ -291,12 +291,7 @@ impl Engine {
         now: Nanos,
         pool: &'a mut P,
         out: &'a mut Vec<Tx>,
-    ) -> (
-        Context<'a, P>,
-        &'a mut Slab<Conn>,
-        &'a mut Wheel,
-        &'a dyn Decide,
-    ) {
+    ) -> (Context<'a, P>, &'a mut Slab<Conn>, &'a mut Wheel) {
         let context = Context {
             now,
             pool,
@@ -305,8 +300,9 @@ impl Engine {
             limits: &self.limits,
             held: &mut self.held,
             tenants: &mut self.tenants,
+            policy: &*self.policy,
         };
-        (context, &mut self.conns, &mut self.wheel, &*self.policy)
+        (context, &mut self.conns, &mut self.wheel)
     }
 
     /// The wheel calls at the earliest time that is wanted. A call that has become too early is

@@ -19,7 +19,7 @@ mod tenants;
 mod wheel;
 
 pub use counters::{Counters, PassReason};
-pub use decide::{Decide, Feedback, Mode, Redundancy, Verdict};
+pub use decide::{Choice, Decide, Feedback, LivePath, Mode, Redundancy, Switching, Verdict};
 pub use engine::Engine;
 pub use flow::{FlowInfo, LimitedBy};
 pub use limits::Limits;

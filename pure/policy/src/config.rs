@@ -1,15 +1,17 @@
 //! The configuration file as a whole.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::AlgorithmId;
-use windlass_engine::{Limits, Mode, Redundancy, Tenant, Verdict};
+use windlass_engine::{Limits, Mode, Redundancy, Verdict};
 
 use crate::error::{ConfigError, Wrong};
 use crate::limits;
 use crate::policy::Policy;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
-use crate::settings::{self, DEFAULT_ALGORITHM};
-use crate::tenants;
+use crate::settings::{self, DEFAULT_ALGORITHM, Known};
+use crate::switching::SwitchList;
+use crate::tenants::{self, Owner};
 
 /// The version of the file format.
 pub const VERSION: u64 = 1;
@@ -20,6 +22,8 @@ pub const DEFAULT_CONTROL_SOCKET: &str = "/run/windlass/windlass.sock";
 const DEFAULT_FRAMES: u32 = 1 << 16;
 const FRAMES_MIN: u64 = 8192;
 const FRAMES_MAX: u64 = 1 << 24;
+/// Most rules of a configuration.
+const RULES_MAX: usize = 65_535;
 const IO_MODES: [(&str, IoMode); 4] = [
     ("auto", IoMode::Auto),
     ("native", IoMode::Native),
@@ -79,9 +83,20 @@ pub struct Config {
     /// Limits of the whole box.
     pub limits: Limits,
     /// Whose the flows are.
-    pub tenants: Vec<Tenant>,
+    pub tenants: Vec<Owner>,
     /// The rules in order; at least one, and at least one that governs.
     pub rules: Vec<Rule>,
+    /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
+    pub switch_lists: Vec<SwitchList>,
+}
+
+/// A file, as it was read.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ConfigFile {
+    /// Its name, for messages.
+    pub name: String,
+    /// Its text.
+    pub text: String,
 }
 
 impl Default for Config {
@@ -91,6 +106,7 @@ impl Default for Config {
             limits: Limits::default(),
             tenants: Vec::new(),
             rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
+            switch_lists: Vec::new(),
         }
     }
 }
@@ -114,7 +130,23 @@ impl Config {
     /// # Errors
     /// The first mistake: syntax, an unknown key, a value of the wrong type or out of range.
     pub fn parse(text: &str, file_name: &str) -> Result<Config, ConfigError> {
-        read(text).map_err(|wrong| wrong.locate(text, file_name))
+        Config::parse_all(&[ConfigFile {
+            name: file_name.to_owned(),
+            text: text.to_owned(),
+        }])
+    }
+
+    /// Reads a configuration of several files: the first is a whole one, the others have tenants and
+    /// rules, which come behind those of the first in the order of the files.
+    ///
+    /// # Errors
+    /// The first mistake.
+    pub fn parse_all(files: &[ConfigFile]) -> Result<Config, ConfigError> {
+        let wrong = |(at, wrong): (usize, Wrong)| match files.get(at) {
+            Some(file) => wrong.locate(&file.text, &file.name),
+            None => wrong.locate("", "configuration"),
+        };
+        read_all(files).map_err(wrong)
     }
 
     /// Replaces settings of all rules.
@@ -134,60 +166,122 @@ impl Config {
             {
                 verdict.algorithm = id.into();
             }
+            if overrides.algorithm.is_some() {
+                verdict.switching = None;
+            }
             verdict.redundancy = overrides.redundancy.unwrap_or(verdict.redundancy);
         }
     }
 
     /// The rules, ready to be asked.
     pub fn policy(&self) -> Policy {
-        Policy::new(self.rules.clone(), self.tenants.clone())
+        let interface = |name: &Option<String>| name.clone().unwrap_or_default();
+        Policy::new(
+            self.rules.clone(),
+            self.tenants.clone(),
+            self.switch_lists.clone(),
+            [
+                interface(&self.device.inside),
+                interface(&self.device.outside),
+            ],
+        )
     }
 }
 
-fn read(text: &str) -> Result<Config, Wrong> {
-    let mut file = Section::new("the file", read::document(text)?);
-    read::check_version(&mut file, VERSION)?;
+/// A mistake comes with the number of its file.
+fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
     let mut config = Config::default();
+    let mut known = Known::default();
+    let mut sections = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        let mut open = || {
+            let mut file = Section::new("the file", read::document(&file.text)?);
+            read::check_version(&mut file, VERSION)?;
+            if let Some(value) = file.take("tenant") {
+                tenants::read(value, &mut known.tenants)?;
+            }
+            Ok(file)
+        };
+        sections.push(open().map_err(|wrong| (at, wrong))?);
+    }
+    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    let mut rules = Vec::new();
+    let mut rules_at = (0, 0..0);
+    for (at, mut section) in sections.into_iter().enumerate() {
+        let mut read = || {
+            if at == 0 {
+                default = read_first(&mut section, &mut config, &mut known)?;
+            }
+            if let Some(value) = section.take("rule") {
+                rules_at = (at, value.span());
+                read_rules(value, default, &mut known, &mut rules)?;
+            }
+            Ok(())
+        };
+        read().map_err(|wrong| (at, wrong))?;
+        section.finish().map_err(|wrong| (at, wrong))?;
+    }
+    if rules.is_empty() {
+        rules.push(Rule::everything(default));
+    }
+    if rules.iter().all(|r: &Rule| r.verdict.is_none()) {
+        let what = "no rule governs anything: every one has govern = false";
+        let help = "add a [[rule]] without govern = false for the flows to be governed";
+        return Err((rules_at.0, Wrong::new(rules_at.1, what, help)));
+    }
+    config.rules = rules;
+    config.tenants = known.tenants;
+    config.switch_lists = known.lists.0;
+    Ok(config)
+}
+
+/// What only the first file has. The answer is what rules have in common.
+fn read_first(
+    file: &mut Section<'_>,
+    config: &mut Config,
+    known: &mut Known,
+) -> Result<Verdict, Wrong> {
     if let Some(value) = file.take("box") {
         config.device = read_box(value.section("[box]")?)?;
     }
     if let Some(value) = file.take("limits") {
         config.limits = limits::read(value.section("[limits]")?)?;
     }
-    if let Some(value) = file.take("tenant") {
-        config.tenants = tenants::read(value)?;
-    }
     let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
     if let Some(value) = file.take("default") {
         let mut section = value.section("[default]")?;
-        default = settings::verdict(&mut section, default, &config.tenants)?;
+        default = settings::verdict(&mut section, default, known)?;
         section.finish()?;
     }
-    config.rules = match file.take("rule") {
-        None => vec![Rule::everything(default)],
-        Some(value) => read_rules(value, default, &config.tenants)?,
-    };
-    file.finish()?;
-    Ok(config)
+    Ok(default)
 }
 
-fn read_rules(value: Value<'_>, default: Verdict, tenants: &[Tenant]) -> Result<Vec<Rule>, Wrong> {
-    let span = value.span();
-    let mut rules = Vec::new();
+/// Adds the rules of a file to those of the files before.
+fn read_rules(
+    value: Value<'_>,
+    default: Verdict,
+    known: &mut Known,
+    rules: &mut Vec<Rule>,
+) -> Result<(), Wrong> {
     for value in value.list("[[rule]]")? {
-        rules.push(Rule::read(
-            value.section("[[rule]]")?,
-            rules.len() + 1,
-            default,
-            tenants,
-        )?);
+        let section = value.section("[[rule]]")?;
+        let at = section.span();
+        let rule = Rule::read(section, rules.len() + 1, default, known)?;
+        if rules.len() == RULES_MAX {
+            let what = format!("more than {RULES_MAX} rules");
+            return Err(Wrong::new(
+                at,
+                what,
+                "say more with one rule: match, servers, ports",
+            ));
+        }
+        if rules.iter().any(|other| other.name == rule.name) {
+            let what = format!("two rules are called \"{}\"", rule.name);
+            return Err(Wrong::new(at, what, "give each a name of its own"));
+        }
+        rules.push(rule);
     }
-    if rules.iter().all(|r: &Rule| r.verdict.is_none()) {
-        let what = "no rule governs anything: every one has govern = false";
-        let help = "add a [[rule]] without govern = false for the flows to be governed";
-        return Err(Wrong::new(span, what, help));
-    }
-    Ok(rules)
+    Ok(())
 }
 
 fn read_box(mut section: Section<'_>) -> Result<BoxConfig, Wrong> {

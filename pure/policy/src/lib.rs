@@ -29,20 +29,29 @@
 #![forbid(unsafe_code)]
 
 mod algorithm;
+pub mod cel;
 mod config;
 mod error;
+mod explain;
+mod facts;
 mod limits;
 mod policy;
 mod prefix;
 pub mod read;
 mod rule;
 mod settings;
+mod switching;
 mod tenants;
 
 pub use algorithm::read as read_algorithm;
-pub use config::{BoxConfig, Config, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION};
+pub use config::{
+    BoxConfig, Config, ConfigFile, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION,
+};
 pub use error::{ConfigError, Wrong, suggest};
+pub use explain::{Explanation, Judged, SwitchState};
 pub use policy::Policy;
 pub use prefix::Prefix;
-pub use rule::{Rule, Senders};
+pub use rule::{Match, Rule, Senders};
 pub use settings::{FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};
+pub use switching::{Switch, SwitchList};
+pub use tenants::Owner;

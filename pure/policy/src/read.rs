@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use crate::cel;
 use crate::error::{Wrong, suggest};
 
 /// A table of a text, with the place of each key and value.
@@ -166,6 +167,36 @@ impl<'t> Value<'t> {
     pub fn text(&self, example: &str) -> Result<&str, Wrong> {
         let text = self.inner.get_ref().as_str();
         text.ok_or_else(|| self.mistyped("a string", &format!("\"{example}\"")))
+    }
+
+    /// A CEL condition over what `scope` knows.
+    ///
+    /// # Errors
+    /// When it is no string, or no such condition.
+    pub fn condition(&self, scope: &'static cel::Scope) -> Result<cel::Condition, Wrong> {
+        let text = self.text(scope.example)?;
+        cel::compile(text, scope).map_err(|mistake| {
+            let span = self.within(text, &mistake.at);
+            Wrong::new(span, mistake.what, mistake.help)
+        })
+    }
+
+    /// The bytes of these characters of its text; all of it where escapes make that unknowable.
+    fn within(&self, text: &str, characters: &Range<usize>) -> Range<usize> {
+        let span = self.span();
+        let verbatim = matches!(self.inner.get_ref(), DeValue::String(Cow::Borrowed(_)));
+        if !verbatim {
+            return span;
+        }
+        let byte = |at: usize| {
+            text.char_indices()
+                .nth(at)
+                .map_or(text.len(), |(byte, _)| byte)
+        };
+        // One quote at the end, or three; what else there is stands before the text.
+        let closing = if span.len() >= text.len() + 6 { 3 } else { 1 };
+        let start = span.end - closing - text.len();
+        start + byte(characters.start)..start + byte(characters.end)
     }
 
     /// True or false.

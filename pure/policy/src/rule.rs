@@ -1,11 +1,13 @@
 //! One `[[rule]]`: which flows, and what with them.
 
-use windlass_engine::{Side, Tenant, Verdict};
+use windlass_engine::{Side, Verdict};
 
+use crate::cel::{self, Condition};
 use crate::error::Wrong;
+use crate::facts::FlowFacts;
 use crate::prefix::Prefix;
 use crate::read::{Section, Value};
-use crate::settings;
+use crate::settings::{self, Known};
 
 const VLAN_MAX: u64 = 4094;
 const SENDERS: [(&str, Senders); 3] = [
@@ -37,6 +39,15 @@ impl Senders {
     }
 }
 
+/// A condition in CEL.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Match {
+    /// As it was written.
+    pub text: String,
+    /// As it is asked.
+    pub condition: Condition,
+}
+
 /// A rule. All its conditions must hold; one that is empty or `None` always does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rule {
@@ -52,6 +63,8 @@ pub struct Rule {
     pub vlan: Option<u16>,
     /// Side of the sender.
     pub sender: Senders,
+    /// Whatever else must hold.
+    pub matches: Option<Match>,
     /// What to do; `None` leaves the flow alone.
     pub verdict: Option<Verdict>,
 }
@@ -66,6 +79,7 @@ impl Rule {
             clients: Vec::new(),
             vlan: None,
             sender: Senders::Inside,
+            matches: None,
             verdict: Some(verdict),
         }
     }
@@ -75,7 +89,7 @@ impl Rule {
         mut section: Section<'_>,
         number: usize,
         default: Verdict,
-        tenants: &[Tenant],
+        known: &mut Known,
     ) -> Result<Rule, Wrong> {
         let mut rule = Rule::everything(default);
         rule.name = match section.take("name") {
@@ -97,18 +111,24 @@ impl Rule {
         if let Some(value) = section.take("sender") {
             rule.sender = value.word(&SENDERS)?;
         }
+        if let Some(value) = section.take("match") {
+            rule.matches = Some(Match {
+                condition: value.condition(&cel::FLOW)?,
+                text: value.text("sport == 443")?.to_owned(),
+            });
+        }
         let govern = match section.take("govern") {
             Some(value) => value.boolean()?,
             None => true,
         };
-        let verdict = settings::verdict(&mut section, default, tenants)?;
+        let verdict = settings::verdict(&mut section, default, known)?;
         rule.verdict = govern.then_some(verdict);
         section.finish()?;
         Ok(rule)
     }
 }
 
-fn list<T>(
+pub(crate) fn list<T>(
     value: Value<'_>,
     example: &str,
     each: fn(&Value<'_>) -> Result<T, Wrong>,
@@ -120,9 +140,53 @@ fn port(value: &Value<'_>) -> Result<u16, Wrong> {
     Ok(value.integer(1..=u64::from(u16::MAX), "")? as u16)
 }
 
-fn prefix(value: &Value<'_>) -> Result<Prefix, Wrong> {
+pub(crate) fn prefix(value: &Value<'_>) -> Result<Prefix, Wrong> {
     let text = value.text("10.0.0.0/8")?;
     text.parse().map_err(|help: String| {
         Wrong::new(value.span(), format!("\"{text}\" is not a prefix"), help)
     })
+}
+
+impl Rule {
+    /// The first of its conditions that does not hold, for people; `None`: it matches.
+    pub(crate) fn failing(&self, facts: &FlowFacts<'_>) -> Option<Failing<'_>> {
+        let FlowFacts { key, sender, .. } = facts;
+        let port = |port: u16| self.ports.binary_search(&port).is_ok();
+        let within = |prefixes: &[Prefix], address| prefixes.iter().any(|p| p.contains(address));
+        if !self.sender.include(*sender) {
+            return Some(Failing::Sender);
+        }
+        if self.vlan.is_some_and(|vlan| vlan != key.vlan) {
+            return Some(Failing::Vlan);
+        }
+        if !self.ports.is_empty() && !port(key.src_port) && !port(key.dst_port) {
+            return Some(Failing::Ports);
+        }
+        if !self.servers.is_empty() && !within(&self.servers, key.src) {
+            return Some(Failing::Servers);
+        }
+        if !self.clients.is_empty() && !within(&self.clients, key.dst) {
+            return Some(Failing::Clients);
+        }
+        let matches = self.matches.as_ref()?;
+        let holds = matches.condition.holds(facts, 0.0);
+        (!holds).then_some(Failing::Match(&matches.text))
+    }
+}
+
+/// Why a rule does not match.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Failing<'a> {
+    /// The sender is on the other side.
+    Sender,
+    /// Another VLAN.
+    Vlan,
+    /// Neither port is among its ports.
+    Ports,
+    /// The sender is not among its servers.
+    Servers,
+    /// The receiver is not among its clients.
+    Clients,
+    /// Its expression is false.
+    Match(&'a str),
 }

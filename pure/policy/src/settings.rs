@@ -1,12 +1,13 @@
 //! What a rule wants done: mode, algorithm, second copies, help for the sender.
 
 use windlass_cc::{AlgorithmId, MILLISECOND};
-use windlass_engine::{Feedback, Mode, Redundancy, Tenant, Verdict};
+use windlass_engine::{Feedback, Mode, Redundancy, Switching, Verdict};
 
 use crate::algorithm;
 use crate::error::Wrong;
 use crate::read::{Section, Value};
-use crate::tenants;
+use crate::switching::{self, Lists};
+use crate::tenants::{self, Owner};
 
 /// The modes by name.
 pub const MODES: [(&str, Mode); 3] = [
@@ -47,18 +48,32 @@ pub fn redundancy_named(name: &str) -> Option<Redundancy> {
     found.map(|(_, r)| *r)
 }
 
+/// What rules refer to, and what is kept of them.
+#[derive(Default)]
+pub(crate) struct Known {
+    pub tenants: Vec<Owner>,
+    pub lists: Lists,
+}
+
 /// Reads what `section` says about a verdict; the rest is as in `default`.
 pub(crate) fn verdict(
     section: &mut Section<'_>,
     default: Verdict,
-    known: &[Tenant],
+    known: &mut Known,
 ) -> Result<Verdict, Wrong> {
     let mut verdict = default;
+    let span = section.span();
     if let Some(value) = section.take("mode") {
         verdict.mode = value.word(&MODES)?;
     }
     if let Some(value) = section.take("algorithm") {
         verdict.algorithm = algorithm::read(value)?;
+        verdict.switching = None;
+    }
+    if let Some(list) = switching::read(section, verdict.algorithm)? {
+        let dwell = list.dwell;
+        let list = known.lists.keep(list, span)?;
+        verdict.switching = Some(Switching { list, dwell });
     }
     if let Some(value) = section.take("redundancy") {
         verdict.redundancy = redundancy(value)?;
@@ -79,7 +94,7 @@ pub(crate) fn verdict(
         verdict.cap = Some(tenants::cap(&value)?);
     }
     if let Some(value) = section.take("tenant") {
-        verdict.tenant = Some(tenants::named(&value, known)?);
+        verdict.tenant = Some(tenants::named(&value, &known.tenants)?);
     }
     Ok(verdict)
 }

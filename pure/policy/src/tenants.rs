@@ -3,7 +3,9 @@
 use windlass_engine::{Tenant, TenantId};
 
 use crate::error::{Wrong, suggest};
+use crate::prefix::Prefix;
 use crate::read::Value;
+use crate::rule;
 
 /// Most tenants of a file.
 const TENANTS_MAX: usize = 65_536;
@@ -12,15 +14,23 @@ const MBIT: f64 = 125_000.0;
 const CAP_MIN_MBIT: f64 = 0.01;
 const CAP_MAX_MBIT: f64 = 1e6;
 
-/// Reads all `[[tenant]]`.
-pub(crate) fn read(value: Value<'_>) -> Result<Vec<Tenant>, Wrong> {
-    let mut tenants: Vec<Tenant> = Vec::new();
+/// A tenant, and where its senders are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Owner {
+    /// What the engine knows of it.
+    pub tenant: Tenant,
+    /// Flows whose sender is here are its flows; none: those of rules that name it.
+    pub prefixes: Vec<Prefix>,
+}
+
+/// Adds all `[[tenant]]` of a file to those that are known.
+pub(crate) fn read(value: Value<'_>, tenants: &mut Vec<Owner>) -> Result<(), Wrong> {
     for value in value.list("[[tenant]]")? {
         let mut section = value.section("[[tenant]]")?;
         let name = section.need("name", "\"blue\"")?;
         let span = name.span();
         let name = name.text("blue")?.to_owned();
-        if tenants.iter().any(|t| t.name == name) {
+        if tenants.iter().any(|t| t.tenant.name == name) {
             let what = format!("two tenants are called \"{name}\"");
             return Err(Wrong::new(span, what, "give each a name of its own"));
         }
@@ -29,10 +39,15 @@ pub(crate) fn read(value: Value<'_>) -> Result<Vec<Tenant>, Wrong> {
             return Err(Wrong::new(span, what, "let several share a name"));
         }
         let cap = section.take("cap_mbit").map(|v| cap(&v)).transpose()?;
+        let prefixes = match section.take("prefixes") {
+            Some(value) => rule::list(value, "[\"10.0.0.0/8\"]", rule::prefix)?,
+            None => Vec::new(),
+        };
         section.finish()?;
-        tenants.push(Tenant { name, cap });
+        let tenant = Tenant { name, cap };
+        tenants.push(Owner { tenant, prefixes });
     }
-    Ok(tenants)
+    Ok(())
 }
 
 /// A rate in Mbit/s of TCP payload, as bytes per second.
@@ -42,12 +57,12 @@ pub(crate) fn cap(value: &Value<'_>) -> Result<u64, Wrong> {
 }
 
 /// The tenant that a rule names.
-pub(crate) fn named(value: &Value<'_>, tenants: &[Tenant]) -> Result<TenantId, Wrong> {
+pub(crate) fn named(value: &Value<'_>, tenants: &[Owner]) -> Result<TenantId, Wrong> {
     let name = value.text("blue")?;
-    if let Some(index) = tenants.iter().position(|t| t.name == name) {
+    if let Some(index) = tenants.iter().position(|t| t.tenant.name == name) {
         return Ok(TenantId(index as u16));
     }
-    let known: Vec<&str> = tenants.iter().map(|t| t.name.as_str()).collect();
+    let known: Vec<&str> = tenants.iter().map(|t| t.tenant.name.as_str()).collect();
     let help = match known.is_empty() {
         true => format!("describe it: [[tenant]] with name = \"{name}\""),
         false => suggest(name, &known),

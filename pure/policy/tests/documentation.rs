@@ -12,7 +12,7 @@ fn blocks(page: &str) -> Vec<&str> {
 fn every_example_is_accepted() {
     let pages = [
         ("README.md", include_str!("../../../README.md"), 1),
-        ("docs/policy.md", include_str!("../../../docs/policy.md"), 4),
+        ("docs/policy.md", include_str!("../../../docs/policy.md"), 5),
     ];
     for (name, page, count) in pages {
         let blocks = blocks(page);
@@ -31,4 +31,19 @@ fn the_limits_are_the_defaults() {
     let limits = blocks.last().expect("the limits");
     let config = Config::parse(limits, "docs/policy.md").unwrap();
     assert_eq!(config.limits, Config::default().limits);
+}
+
+/// Every policy that is shipped is one.
+#[test]
+fn shipped_policies_are_accepted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../policies");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        let name = path.display().to_string();
+        Config::parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
+        count += 1;
+    }
+    assert!(count > 0);
 }

@@ -24,9 +24,10 @@ fn flow(src: &str, dst: &str, vlan: u16) -> FlowKey {
 }
 
 fn name(policy: &Policy, src: &str, dst: &str, vlan: u16, sender: Side) -> String {
-    match policy.rule(&flow(src, dst, vlan), sender) {
-        Some(rule) => rule.name.clone(),
-        None => "none".to_owned(),
+    let explained = policy.explain(&flow(src, dst, vlan), sender, 0, None);
+    match explained.judged.last() {
+        Some(last) if last.why_not.is_none() => last.rule.clone(),
+        _ => "none".to_owned(),
     }
 }
 
@@ -99,7 +100,7 @@ fn the_first_rule_that_matches_decides() {
 #[test]
 fn a_rule_has_the_defaults_it_does_not_replace() {
     let policy = config(RULES).policy();
-    let of = |src, dst, vlan, sender| policy.decide(&flow(src, dst, vlan), sender);
+    let of = |src, dst, vlan, sender| policy.decide(&flow(src, dst, vlan), sender, 0);
     assert_eq!(of("10.9.1.1:443", "192.0.2.1:5000", 0, Side::Inside), None);
     let tagged = of("10.1.1.1:22", "198.51.100.1:5000", 7, Side::Inside).unwrap();
     assert_eq!(
@@ -134,10 +135,13 @@ fn without_rules_every_sender_inside_is_governed() {
     let policy = config("").policy();
     let any = flow("203.0.113.1:9", "[2001:db8::1]:10", 99);
     assert_eq!(
-        policy.decide(&any, Side::Inside),
-        Some(Verdict::enforce(AlgorithmId::Bbr))
+        policy.decide(&any, Side::Inside, 0),
+        Some(Verdict {
+            rule: Some(0),
+            ..Verdict::enforce(AlgorithmId::Bbr)
+        })
     );
-    assert_eq!(policy.decide(&any, Side::Outside), None);
+    assert_eq!(policy.decide(&any, Side::Outside, 0), None);
     assert_eq!(policy.governed_ports(), None);
     assert_eq!(config(""), Config::default());
 }

@@ -52,8 +52,8 @@ impl EngineBox {
     }
 
     /// Puts another policy in charge, of the flows that run too.
-    pub fn set_policy(&mut self, policy: Box<dyn Decide>) {
-        self.engine.set_policy(policy);
+    pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
+        self.engine.set_policy(policy, now);
     }
 
     /// Lets go of every flow, as a bypass does.

@@ -147,7 +147,7 @@ struct Tenants {
 }
 
 impl Decide for Tenants {
-    fn decide(&self, flow: &FlowKey, sender: Side) -> Option<Verdict> {
+    fn decide(&self, flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         let verdict = Verdict {
             tenant: Some(TenantId(u16::from(flow.dst_port % 4 == 3))),
             ..enforce("bbr")

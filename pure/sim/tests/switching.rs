@@ -35,7 +35,7 @@ fn transfer(loss: f64, seed: u64) -> f64 {
         // Strides without a common divisor with the number of algorithms visit all of them.
         at = (at + 1 + term / all.len() * 2) % all.len();
         let before = flow(&middle);
-        middle.set_policy(Box::new(verdict(all[at])));
+        middle.set_policy(Box::new(verdict(all[at])), (1 + term as Nanos) * TERM);
         let after = flow(&middle);
         assert_eq!(after.algorithm, all[at]);
         let most = 2 * before.cwnd.max(before.inflight).max(10 * 1448);

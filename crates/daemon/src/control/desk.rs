@@ -2,15 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
 use windlass_engine::Counters;
 use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters};
-use windlass_policy::{Config, Policy};
+use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
 use super::protocol::{Answer, Request, StatusReport};
 use crate::command::{Status, Workers};
+use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
 
 /// What is asked of the session as a whole.
@@ -34,7 +35,7 @@ impl Wire for Session {
 pub(crate) struct Desk {
     pub workers: Workers,
     pub wire: Mutex<Box<dyn Wire>>,
-    pub policy: RwLock<Policy>,
+    pub policy: Arc<RwLock<Policy>>,
     pub inside: String,
     pub outside: String,
     pub driver: DriverInfo,
@@ -49,7 +50,7 @@ impl Desk {
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
             Request::Bypass { on } => self.bypass(on),
-            Request::Reload { config, file } => self.reload(&config, &file),
+            Request::Apply { files } => self.apply(&files, &Overrides::default()),
         };
         answer.unwrap_or_else(|error| Answer::Error { error })
     }
@@ -66,11 +67,20 @@ impl Desk {
     }
 
     /// Only the rules: what the box is made of and the ports that the XDP program takes stay.
-    fn reload(&self, text: &str, file: &str) -> Result<Answer, String> {
-        let config = Config::parse(text, file).map_err(|e| e.to_string())?;
-        let policy = config.policy();
+    pub(crate) fn apply(
+        &self,
+        files: &[ConfigFile],
+        overrides: &Overrides,
+    ) -> Result<Answer, String> {
+        let mut config = Config::parse_all(files).map_err(|e| e.to_string())?;
+        config.override_with(overrides);
+        config.device.inside = Some(self.inside.clone());
+        config.device.outside = Some(self.outside.clone());
+        let mut policy = config.policy();
+        set_clock(&mut policy);
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(port) = beyond(&current, &policy) {
+            let file = files.first().map_or("the file", |f| &f.name);
             return Err(format!(
                 "{file} governs {port}, which the running windlass leaves to the kernel: nothing \
                  was changed; stop it and start it with this file"
@@ -79,7 +89,7 @@ impl Desk {
         let reached = self.workers.set_policy(&policy);
         *current = policy;
         reached.map_err(|e| e.to_string())?;
-        Ok(Answer::Reloaded {
+        Ok(Answer::Applied {
             rules: config.rules.len() as u64,
         })
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
+use windlass_policy::ConfigFile;
 
 use crate::{FlowReport, TenantReport};
 
@@ -23,13 +24,11 @@ pub enum Request {
         /// Off.
         on: bool,
     },
-    /// Puts the rules of a configuration file in charge: of new connections altogether, of those
-    /// that run in algorithm and copies.
-    Reload {
-        /// The text of the file.
-        config: String,
-        /// Its name, for messages.
-        file: String,
+    /// Puts the rules of a configuration in charge: of new connections altogether, of those that run
+    /// in algorithm, conditions, copies and caps.
+    Apply {
+        /// The configuration file, and those of its `conf.d`.
+        files: Vec<ConfigFile>,
     },
 }
 
@@ -66,7 +65,7 @@ pub enum Answer {
         on: bool,
     },
     /// Done.
-    Reloaded {
+    Applied {
         /// Rules in charge now.
         rules: u64,
     },

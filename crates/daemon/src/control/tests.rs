@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use windlass_cc::Phase;
 use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side, TenantId, TenantInfo};
 use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
-use windlass_policy::{Config, Policy};
+use windlass_policy::{Config, ConfigFile, Policy};
 use windlass_wire::{Addr, FlowKey};
 
 use super::desk::Wire;
@@ -47,6 +47,7 @@ fn info(port: u16) -> FlowInfo {
             inner_vlan: 0,
         },
         sender: Side::Inside,
+        rule: Some(0),
         mode: windlass_engine::Mode::Enforce,
         algorithm: AlgorithmId::Bbr,
         phase: Phase::ProbeBw,
@@ -80,6 +81,9 @@ fn info(port: u16) -> FlowInfo {
         policed: 2,
         policed_bytes: 2896,
         tenant: Some(TenantId(0)),
+        switch_list: None,
+        switch_condition: None,
+        switches: 0,
         in_senders_hands: false,
         in_recovery: false,
         limited_by: LimitedBy::Cwnd,
@@ -160,7 +164,7 @@ impl Fake {
         let desk = Desk {
             workers: workers.clone(),
             wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
-            policy: RwLock::new(policy),
+            policy: Arc::new(RwLock::new(policy)),
             inside: "lan".to_owned(),
             outside: "wan".to_owned(),
             driver: DriverInfo {
@@ -287,22 +291,19 @@ fn bypass_reaches_all_workers_before_the_kernel_takes_over() {
     );
 }
 
-fn reload(fake: &Fake, config: &str) -> Result<Answer, AskError> {
-    let request = Request::Reload {
-        config: config.to_owned(),
-        file: "w.toml".to_owned(),
-    };
-    ask(&fake.path(), request)
+fn apply(fake: &Fake, config: &str) -> Result<Answer, AskError> {
+    let files = vec![ConfigFile {
+        name: "w.toml".to_owned(),
+        text: config.to_owned(),
+    }];
+    ask(&fake.path(), Request::Apply { files })
 }
 
 #[test]
 fn another_policy_reaches_all_workers_and_names_the_flows() {
     let fake = Fake::start(false);
     let config = "version = 1\n[[rule]]\nname = \"web\"\nports = [443]\nalgorithm = \"reno\"\n";
-    assert_eq!(
-        reload(&fake, config).unwrap(),
-        Answer::Reloaded { rules: 1 }
-    );
+    assert_eq!(apply(&fake, config).unwrap(), Answer::Applied { rules: 1 });
     let log = fake.log.lock().unwrap().join(", ");
     assert_eq!(log, "policy Some([443]), policy Some([443])");
     let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
@@ -329,11 +330,11 @@ fn a_policy_that_cannot_be_followed_is_refused() {
             "governs port 80",
         ),
     ] {
-        let error = reload(&fake, config).unwrap_err().to_string();
+        let error = apply(&fake, config).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     }
     assert!(fake.log.lock().unwrap().is_empty());
-    assert!(reload(&fake, web).is_ok());
+    assert!(apply(&fake, web).is_ok());
 }
 
 #[test]

@@ -4,7 +4,7 @@ use windlass_wire::{Flags, Segment, insert_option};
 
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
-use crate::decide::{Decide, Verdict};
+use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
 use crate::peer::Peer;
 use crate::{Feedback, Mode, PassReason, Pkt, Pool, Side};
@@ -58,7 +58,6 @@ impl Conn {
     pub(super) fn on_syn<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
-        policy: &dyn Decide,
         from: Side,
         segment: &Segment,
         pkt: Pkt,
@@ -101,7 +100,7 @@ impl Conn {
         }
         self.ends[from.index()].syn = Some(syn);
         if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
-            self.establish(ctx, policy);
+            self.establish(ctx);
         }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
@@ -112,7 +111,7 @@ impl Conn {
     }
 
     /// Both SYNs have been seen: policy decides on each direction.
-    fn establish<P: Pool>(&mut self, ctx: &mut Context<'_, P>, policy: &dyn Decide) {
+    fn establish<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let (Some(inside), Some(outside)) = (self.ends[0].syn, self.ends[1].syn) else {
             return;
         };
@@ -132,7 +131,7 @@ impl Conn {
         }
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
-            let Some(verdict) = policy.decide(&key, side) else {
+            let Some(verdict) = ctx.policy.decide(&key, side, ctx.now) else {
                 continue;
             };
             if self.syn(side).payload {
@@ -140,7 +139,7 @@ impl Conn {
                 continue;
             }
             let setup = self.setup(side, &verdict);
-            self.flows[side.index()] = Some(Box::new(Flow::new(setup, verdict)));
+            self.flows[side.index()] = Some(Box::new(Flow::new(setup, verdict, ctx.now)));
             ctx.counters.flows_governed += 1;
         }
         if self.flows[0].is_none() && self.flows[1].is_none() {
@@ -149,13 +148,14 @@ impl Conn {
     }
 
     /// Another box is looked for where the guest inside is to be governed by what it reports.
-    pub(super) fn look_for_peer(&mut self, policy: &dyn Decide, segment: &Segment) {
+    pub(super) fn look_for_peer<P: Pool>(&mut self, ctx: &Context<'_, P>, segment: &Segment) {
         let first = self.ends.iter().all(|end| end.syn.is_none());
         let again = self.closed && !segment.flags.has(Flags::ACK);
         if !first && !again {
             return;
         }
-        let verdict = policy.decide(&self.key_from(Side::Inside), Side::Inside);
+        let key = self.key_from(Side::Inside);
+        let verdict = ctx.policy.decide(&key, Side::Inside, ctx.now);
         let wanted =
             verdict.is_some_and(|v| v.mode == Mode::Enforce && v.feedback == Feedback::Boxes);
         self.peer = wanted.then(|| Box::new(Peer::new()));

@@ -78,7 +78,6 @@ impl Conn {
     pub(crate) fn on_packet<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
-        policy: &dyn Decide,
         from: Side,
         segment: &Segment,
         pkt: Pkt,
@@ -90,14 +89,14 @@ impl Conn {
         }
         self.last_seen = ctx.now;
         if segment.flags.has(Flags::SYN) {
-            self.look_for_peer(policy, segment);
+            self.look_for_peer(ctx, segment);
         }
         let Some(peer) = &mut self.peer else {
-            return self.on_ends_packet(ctx, policy, from, segment, pkt);
+            return self.on_ends_packet(ctx, from, segment, pkt);
         };
         if from == Side::Inside {
             let segment = peer.leaves(ctx, segment, pkt);
-            return self.on_ends_packet(ctx, policy, from, &segment, pkt);
+            return self.on_ends_packet(ctx, from, &segment, pkt);
         }
         let taken = peer.arrives(ctx, segment, pkt);
         let there = peer.is_there();
@@ -106,7 +105,7 @@ impl Conn {
         }
         ctx.counters.marked_bytes_heard += taken.marked;
         match taken.segment {
-            Some(segment) => self.on_ends_packet(ctx, policy, from, &segment, pkt),
+            Some(segment) => self.on_ends_packet(ctx, from, &segment, pkt),
             None => ctx.pool.free(pkt),
         }
     }
@@ -115,7 +114,6 @@ impl Conn {
     fn on_ends_packet<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
-        policy: &dyn Decide,
         from: Side,
         segment: &Segment,
         pkt: Pkt,
@@ -125,7 +123,7 @@ impl Conn {
             ctx.pool.free(copy.pkt);
         }
         if segment.flags.has(Flags::SYN) {
-            return self.on_syn(ctx, policy, from, segment, pkt);
+            return self.on_syn(ctx, from, segment, pkt);
         }
         if segment.flags.has(Flags::RST) {
             if self.takes_reset(from, segment) {
@@ -332,11 +330,15 @@ impl Conn {
     }
 
     /// What another policy says of the directions that are governed.
-    pub(crate) fn adopt(&mut self, policy: &dyn Decide, counters: &mut Counters) {
+    pub(crate) fn adopt(&mut self, policy: &dyn Decide, now: Nanos, counters: &mut Counters) {
         for side in [Side::Inside, Side::Outside] {
-            let verdict = policy.decide(&self.key_from(side), side);
-            if let (Some(flow), Some(verdict)) = (&mut self.flows[side.index()], verdict) {
-                counters.flows_switched += u64::from(flow.adopt(&verdict));
+            let verdict = policy.decide(&self.key_from(side), side, now);
+            let Some(flow) = &mut self.flows[side.index()] else {
+                continue;
+            };
+            match verdict {
+                Some(verdict) => counters.flows_switched += u64::from(flow.adopt(&verdict)),
+                None => flow.verdict.rule = None,
             }
         }
     }

@@ -296,6 +296,9 @@ impl Flow {
             self.cc.on_ack(&event, &self.path);
         }
         self.leave_recovery(now);
+        if let Some(switching) = self.verdict.switching {
+            self.review(ctx, switching, marked.unwrap_or(0), rate);
+        }
         self.update_pacing();
         self.consider_take_over(ctx);
         if score.delivered > 0 || score.acked > 0 {

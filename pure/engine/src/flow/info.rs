@@ -13,6 +13,8 @@ pub struct FlowInfo {
     pub key: FlowKey,
     /// Where the sender is.
     pub sender: Side,
+    /// The rule that governs it, by number; `None` also once it has gone.
+    pub rule: Option<u16>,
     /// How far the box goes.
     pub mode: Mode,
     /// The algorithm.
@@ -80,6 +82,12 @@ pub struct FlowInfo {
     pub policed_bytes: u64,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// The list of conditions on its path that may change the algorithm.
+    pub switch_list: Option<u16>,
+    /// The condition of it that has brought the algorithm, by number from 0.
+    pub switch_condition: Option<u8>,
+    /// Changes of the algorithm because of the path.
+    pub switches: u32,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
@@ -96,6 +104,7 @@ impl Flow {
         FlowInfo {
             key,
             sender: self.setup.sender,
+            rule: self.verdict.rule,
             mode: self.verdict.mode,
             algorithm: self.cc.id(),
             phase: control.phase,
@@ -133,6 +142,9 @@ impl Flow {
             policed: self.tally.policed,
             policed_bytes: self.tally.policed_bytes,
             tenant: self.verdict.tenant,
+            switch_list: self.verdict.switching.map(|s| s.list),
+            switch_condition: self.review.in_force(),
+            switches: self.review.switches(),
             in_senders_hands: self.handed_back_until.is_some(),
             in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
             limited_by: self.limited_by,

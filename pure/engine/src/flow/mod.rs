@@ -3,8 +3,8 @@
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
 //! leaves, `edge`, `feedback` and `own_acks` what the
 //! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair, `police` what no sender may do, `watch` a sender that keeps its own congestion control. `hold`,
-//! `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` a sender
+//! that keeps its own congestion control. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
 mod ack;
@@ -21,11 +21,12 @@ mod police;
 mod rack;
 mod ranges;
 mod repair;
+mod review;
 mod send;
 mod train;
 mod watch;
 
-use windlass_cc::{Controller, Nanos, Path, RateSampler};
+use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
 use windlass_wire::Template;
 
 use crate::context::Context;
@@ -39,6 +40,7 @@ pub use info::FlowInfo;
 use pace::Pacer;
 use rack::Rack;
 use ranges::Ranges;
+use review::Review;
 use train::Train;
 use watch::Watch;
 
@@ -233,12 +235,13 @@ pub(crate) struct Flow {
     /// Since when the sender has had room in the edge and not used it.
     idle_room_since: Option<Nanos>,
     pub tally: Tally,
+    review: Review,
     /// Link and IP headers of packets toward the sender.
     template: Option<Template>,
 }
 
 impl Flow {
-    pub(crate) fn new(setup: Setup, verdict: Verdict) -> Self {
+    pub(crate) fn new(setup: Setup, verdict: Verdict, now: Nanos) -> Self {
         let path = Path::new(setup.mss);
         Flow {
             cc: Controller::new(verdict.algorithm, &path, setup.seed),
@@ -290,25 +293,35 @@ impl Flow {
             limited_by: LimitedBy::default(),
             idle_room_since: None,
             tally: Tally::default(),
+            review: Review::new(now),
             template: None,
             setup,
             verdict,
         }
     }
 
-    /// Takes over algorithm, copies and caps from another verdict. The algorithm starts from what is known
-    /// of the path (`Controller::switch`). True if it is another one, or set otherwise.
+    /// Takes over algorithm, conditions, copies and caps from another verdict. True if the algorithm
+    /// is another one, or set otherwise. With conditions, the next ACK shows which one it is to be.
     pub(crate) fn adopt(&mut self, verdict: &Verdict) -> bool {
         self.verdict.redundancy = verdict.redundancy;
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
+        self.verdict.rule = verdict.rule;
         self.turn = None;
-        if self.verdict.algorithm == verdict.algorithm {
+        self.verdict.switching = verdict.switching;
+        self.review.forget_list();
+        verdict.switching.is_none() && self.switch(verdict.algorithm)
+    }
+
+    /// Puts an algorithm in charge, which starts from what is known of the path
+    /// (`Controller::switch`). False if it is the one in charge, set in the same way.
+    fn switch(&mut self, algorithm: Settings) -> bool {
+        if self.verdict.algorithm == algorithm {
             return false;
         }
-        self.verdict.algorithm = verdict.algorithm;
+        self.verdict.algorithm = algorithm;
         self.path.inflight = self.inflight;
         let seed = self.setup.seed ^ self.una;
-        self.cc.switch(verdict.algorithm, &self.path, seed);
+        self.cc.switch(algorithm, &self.path, seed);
         true
     }
 
