@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
-        compete conformance conformance-paths reproduce-acdc reproduce-compound
+        compete compete-box conformance conformance-paths reproduce-acdc reproduce-compound
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -12,6 +12,7 @@ help:
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
+	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
@@ -108,20 +109,25 @@ compete: build
 	$(call run_experiments,compete)
 	cp "$(REPORTS)/compete/findings.md" docs/compete.md
 
+# In the guest: governed flows beside those of its kernel.
+compete-box: build
+	$(call run_experiments,compete-box)
+	cp "$(REPORTS)/compete-box/findings.md" docs/compete-box.md
+
 # Published vectors and laws, then each algorithm beside the kernel's, in a guest; at the end, one table of all.
 conformance: build
 	@mkdir -p "$(REPORTS)"
 	@CARGO_TERM_COLOR=never $(CARGO) test --locked --no-fail-fast -p windlass-cc > "$(REPORTS)/vectors.txt" 2>&1 \
 	    || grep 'FAILED' "$(REPORTS)/vectors.txt" || true
 	@$(MAKE) --no-print-directory conformance-paths || failed=1; \
-	findings=$$(ls "$(REPORTS)"/conformance{,-dctcp}/findings.md); \
+	findings=$$(ls "$(REPORTS)"/conformance{-law,,-dctcp}/findings.md); \
 	algorithms=$$("$${CARGO_TARGET_DIR:-target}"/release/windlass algorithm list | awk '/^[a-z]/ { print $$1 }'); \
 	awk -v algorithms="$$(echo $$algorithms)" -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
 	cat "$(REPORTS)/conformance.md" $$findings > docs/conformance.md; \
 	[ -z "$$failed" ] && ! grep -q FAILED "$(REPORTS)/vectors.txt"
 
 conformance-paths:
-	$(call run_experiments,conformance conformance-dctcp)
+	$(call run_experiments,conformance-law conformance conformance-dctcp)
 
 clean:
 	$(CARGO) clean

@@ -2,6 +2,11 @@
 # `cargo test -p windlass-cc`, deviation from the kernel's module from the findings of the experiments.
 # awk -v algorithms="reno cubic ..." -f conformance.awk TESTS FINDINGS...
 
+# The value of a finding, where the file at hand has that.
+function take(values, finding) {
+    if (finding in column) values[name] = field[column[finding]]
+}
+
 function done(text) { return text == "" ? "–" : text }
 
 FNR == 1 { file++ }
@@ -31,11 +36,11 @@ file > 1 && numbers && /^\|/ {
     gsub(/\*/, "")
     split($0, field, / *\| */)
     name = field[2]
-    compared[name] = 1
-    window[name] = field[column["another window"]]
-    mean[name] = field[column["another mean window in the box"]]
-    used[name] = field[column["uses less of the link in the box"]]
-    law_used[name] = field[column["uses less of the link"]]
+    take(own, "another window on the kernel\047s own trace")
+    take(window, "another window in a transfer of its own")
+    take(mean, "another mean window in the box")
+    take(used, "uses less of the link in the box")
+    take(law_used, "uses less of the link")
 }
 
 END {
@@ -44,8 +49,11 @@ END {
     print "in its name (`cargo test -p windlass-cc vectors`). Laws: properties that all algorithms are tried for together"
     print "(`cargo test -p windlass-cc --test laws`). The rest is beside the kernel\047s module, as the sections below say;"
     print "– where the kernel has none, or the path was not run.\n"
-    print "| | vectors | laws | window error, % | mean window in the box ÷ kernel's | use of the link in the box − kernel's, % | of the law alone |"
-    print "|---|---:|---:|---:|---:|---:|---:|"
+    print "The window error is how far a window is from the kernel\047s, in the mean: on the kernel\047s own trace, the law"
+    print "is asked for its window at the very ACKs and losses that the kernel\047s flow has (at most 10 where losses"
+    print "or marks drive the algorithm); in a transfer of its own, saw-teeth are shifted in time, and it is information.\n"
+    print "| | vectors | laws | window error on the kernel\047s own trace, % | in a transfer of its own, % | mean window in the box ÷ kernel\047s | use of the link in the box − kernel\047s, % | of the law alone |"
+    print "|---|---:|---:|---:|---:|---:|---:|---:|"
     law = laws_good " of " laws_all
     count = split(algorithms, known, " ")
     for (i = 1; i <= count; i++) { row(known[i], law); shown[known[i]] }
@@ -61,5 +69,5 @@ function row(name, law,    key) {
     key = name
     sub(/ \(shared\)/, "", key)
     vectors = key in all ? passed[key] " of " all[key] : "none published"
-    print "| " name " | " vectors " | " law " | " done(window[key]) " | " done(mean[key]) " | " done(used[key]) " | " done(law_used[key]) " |"
+    print "| " name " | " vectors " | " law " | " done(own[key]) " | " done(window[key]) " | " done(mean[key]) " | " done(used[key]) " | " done(law_used[key]) " |"
 }

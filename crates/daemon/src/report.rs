@@ -91,6 +91,8 @@ pub struct FlowReport {
     pub tenant: Option<String>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
+    /// The reaction to a loss or a mark is under way: the window is recovery's.
+    pub in_recovery: bool,
     /// What limits it: `sender`, `cwnd`, `pacing`, `tenant` or `receiver`.
     pub limited_by: String,
     /// Why it passes untouched, if it does.
@@ -148,6 +150,7 @@ impl FlowReport {
                 .and_then(|id| policy.tenant_name(id))
                 .map(str::to_owned),
             in_senders_hands: info.in_senders_hands,
+            in_recovery: info.in_recovery,
             limited_by: info.limited_by.name().to_owned(),
             passed: info.pass.map(|reason| reason.name().to_owned()),
         }

@@ -11,8 +11,10 @@ use crate::sys;
 #[repr(C)]
 #[derive(Clone, Copy)]
 struct Raw {
-    /// State, congestion state, retransmits, probes, backoff, options, window scales, flags.
-    bytes: [u8; 8],
+    state: u8,
+    ca_state: u8,
+    /// Retransmits, probes, backoff, options, window scales, flags.
+    bytes: [u8; 6],
     rto_us: u32,
     ato_us: u32,
     snd_mss: u32,
@@ -69,6 +71,8 @@ struct Raw {
 pub struct TcpInfo {
     /// Congestion window, packets.
     pub cwnd_packets: u32,
+    /// The reaction to a loss or a mark is under way (`TCP_CA_CWR` and beyond).
+    pub in_recovery: bool,
     /// Slow-start threshold, packets; `None` while infinite.
     pub ssthresh_packets: Option<u32>,
     /// Sent and not acknowledged, packets.
@@ -99,6 +103,8 @@ pub struct TcpInfo {
     pub timeouts: Option<u16>,
 }
 
+/// The first of the congestion states in which a window is being reduced (`TCP_CA_CWR`).
+const CA_CWR: u8 = 2;
 /// Value of `tcpi_snd_ssthresh` that stands for infinity (`TCP_INFINITE_SSTHRESH`).
 const INFINITE_SSTHRESH: u32 = 0x7fff_ffff;
 
@@ -115,6 +121,7 @@ impl TcpInfo {
         let counts_timeouts = len >= std::mem::offset_of!(Raw, total_rto_recoveries);
         Ok(TcpInfo {
             cwnd_packets: raw.snd_cwnd,
+            in_recovery: raw.ca_state >= CA_CWR,
             ssthresh_packets: Some(raw.snd_ssthresh).filter(|s| *s < INFINITE_SSTHRESH),
             unacked_packets: raw.unacked,
             sacked_packets: raw.sacked,
@@ -169,7 +176,7 @@ mod tests {
         assert_eq!((info.acked_bytes, info.unacked_packets), (5001, 0));
         assert_eq!((info.inflight_packets(), info.notsent_bytes), (0, 0));
         assert!(info.cwnd_packets >= 10 && info.srtt_us > 0, "{info:?}");
-        assert_eq!(info.retransmitted_bytes, 0);
+        assert_eq!((info.retransmitted_bytes, info.in_recovery), (0, false));
         assert!(info.ssthresh_packets.is_none(), "{info:?}");
     }
 

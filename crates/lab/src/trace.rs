@@ -1,7 +1,7 @@
 //! What Windlass itself says of flows: the lines of its trace file.
 
 use anyhow::{Context, Result, bail};
-use windlass_daemon::TraceLine;
+use windlass_daemon::{FlowReport, TraceLine};
 
 /// The samples of a trace: one JSON object a line. Other lines, and a last one that was cut off,
 /// are skipped.
@@ -17,6 +17,11 @@ pub fn of_port(text: &str, port: u16) -> Vec<TraceLine> {
         .collect()
 }
 
+/// Whether the box does what it says of the flow, and does not only watch.
+pub fn is_governed(flow: &FlowReport) -> bool {
+    flow.mode == "enforce"
+}
+
 /// Whether the flow was governed at all, and is to its end.
 ///
 /// # Errors
@@ -26,7 +31,7 @@ pub fn check_governed(samples: &[TraceLine]) -> Result<()> {
     if let Some(reason) = &last.flow.passed {
         bail!("Windlass let the flow pass: {reason}");
     }
-    if last.flow.mode != "enforce" {
+    if !is_governed(&last.flow) {
         bail!("Windlass did not govern the flow: mode {}", last.flow.mode);
     }
     Ok(())
@@ -34,8 +39,6 @@ pub fn check_governed(samples: &[TraceLine]) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use windlass_daemon::FlowReport;
-
     use super::*;
 
     fn sample(flow: &str, mode: &str, passed: Option<&str>) -> TraceLine {

@@ -6,7 +6,7 @@
 mod program;
 
 use windlass_experiment::setup::PathBox;
-use windlass_experiment::{Experiment, Observed, Settings, Setup};
+use windlass_experiment::{Condition, Experiment, Observed, Settings, Setup, check, rows};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::vm::Vm;
 
@@ -14,6 +14,7 @@ use program::program;
 
 const OPEN_VSWITCH: &str = include_str!("../../../experiments/openvswitch.toml");
 const EXPERIMENT: &str = include_str!("../../../experiments/smoke.toml");
+const LAW: &str = include_str!("../../../experiments/conformance-law.toml");
 /// What two runs of the same list may differ by.
 const MAX_DIFFERENCE: f64 = 0.01;
 
@@ -89,6 +90,36 @@ fn the_box_governs_in_a_bridge_of_open_vswitch() {
     };
     println!("{alone} s without, {governed} s with the box");
     assert!(*governed < 0.2 * alone, "{governed} s beside {alone} s");
+}
+
+/// Of `make conformance`, one rate of loss and two of the kernel's modules: of one that counts, and of one
+/// that looks at the clock and at round trips too.
+#[test]
+fn a_law_has_the_kernels_window_on_the_kernels_own_trace() {
+    if !guests_can_run() {
+        return;
+    }
+    let experiment = Experiment::parse(LAW, "conformance-law.toml", Settings::default());
+    let mut experiment = experiment.expect("an experiment");
+    let conditions = ["algorithm=reno,htcp", "case=loss-1e-3"].map(Condition::of_text);
+    let conditions: Vec<Condition> = conditions.into_iter().collect::<Result<_, _>>().unwrap();
+    experiment.select(&[], &conditions).expect("two runs");
+    let setups: Vec<Setup> = experiment.runs.iter().map(|r| r.setup.clone()).collect();
+    let all = run(&setups);
+    let rows = all.iter().enumerate();
+    let rows: Vec<_> = rows
+        .flat_map(|(i, o)| rows::of(&experiment, i, o))
+        .collect();
+    let verdicts = check::all(&experiment, &rows);
+    assert_eq!(rows.len(), 2);
+    for verdict in verdicts.iter().filter(|v| v.value.is_some()) {
+        println!("{verdict:?}");
+        assert!(verdict.pass, "{verdict:?}");
+    }
+    for row in rows {
+        let error = row.advice_error_percent.expect("both were watched");
+        assert!(error > 0.0, "nobody is that good: {row:?}");
+    }
 }
 
 fn guests_can_run() -> bool {

@@ -1,5 +1,5 @@
 //! Flows over time: native contestants as their server saw them, the others as the box did, over
-//! the same axes.
+//! the same axes; and where a box only watched, what it computed over what the server had.
 
 use anyhow::Result;
 use maud::{Markup, html};
@@ -21,7 +21,9 @@ pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
     for (number, (cell, traces)) in cells.iter().take(charts.series_cells).enumerate() {
         let mut drawn = Vec::new();
         for column in &charts.series {
-            drawn.push(chart(traces, column)?);
+            drawn.push(chart(traces.iter().filter(|t| !t.watched), column, column)?);
+            let title = format!("{column}, as a watching box computes it");
+            drawn.push(chart(traces.iter().filter(|t| t.watched), column, &title)?);
         }
         let name = results.experiment.describe(*cell);
         sections.push(html! {
@@ -52,6 +54,8 @@ struct Trace<'a> {
     label: String,
     colour: usize,
     series: &'a Series,
+    /// Of a run in which the box only watches.
+    watched: bool,
 }
 
 fn traces<'a>(results: &'a Results<'_>, cell: usize) -> Vec<Trace<'a>> {
@@ -66,15 +70,22 @@ fn traces<'a>(results: &'a Results<'_>, cell: usize) -> Vec<Trace<'a>> {
             PathBox::Nothing | PathBox::Command { .. } => Source::Server,
         };
         let many = run.setup.flows.len() > 1;
+        let advice = |s: &Series| s.source == Source::Advice;
+        let watched = observed.series.iter().any(advice);
         for series in first_of_groups(observed, source) {
             let contestant = &results.experiment.contestants[run.contestant];
+            let mut label = contestant.clone();
+            if many {
+                label = format!("{label}, {}", run.setup.flows[series.group].name);
+            }
+            if watched {
+                label = format!("{label}: {}", series.source.name());
+            }
             traces.push(Trace {
-                label: match many {
-                    true => format!("{contestant}, {}", run.setup.flows[series.group].name),
-                    false => contestant.clone(),
-                },
-                colour: run.contestant + series.group * 3,
+                label,
+                colour: run.contestant + series.group * 3 + usize::from(advice(series)),
                 series,
+                watched,
             });
         }
     }
@@ -90,7 +101,11 @@ fn first_of_groups(observed: &Observed, source: Source) -> impl Iterator<Item = 
     })
 }
 
-fn chart(traces: &[Trace<'_>], column: &str) -> Result<Markup> {
+fn chart<'a>(
+    traces: impl Iterator<Item = &'a Trace<'a>>,
+    column: &str,
+    title: &str,
+) -> Result<Markup> {
     let line = |trace: &Trace<'_>| {
         let samples = trace.series.samples.iter();
         Line {
@@ -101,10 +116,7 @@ fn chart(traces: &[Trace<'_>], column: &str) -> Result<Markup> {
                 .collect(),
         }
     };
-    let lines = traces
-        .iter()
-        .map(line)
-        .filter(|line| !line.points.is_empty());
+    let lines = traces.map(line).filter(|line| !line.points.is_empty());
     let chart = Chart {
         x_label: "s".to_owned(),
         y_label: column.to_owned(),
@@ -112,7 +124,7 @@ fn chart(traces: &[Trace<'_>], column: &str) -> Result<Markup> {
         y_max: None,
         lines: lines.collect(),
     };
-    chart.html(column)
+    chart.html(title)
 }
 
 /// A column by its name.

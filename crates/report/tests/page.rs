@@ -110,8 +110,13 @@ fn observed(experiment: &Experiment, index: usize) -> Observed {
     let rate = setup.bottlenecks[0].down.rate_bits_per_s as f64 / 8.0;
     let noise = 1.0 + (index * 7919 % 100) as f64 / 700.0;
     let slowness = [3.0, 1.0, 0.93, 0.97][run.contestant];
-    let boxed = matches!(setup.path_box, PathBox::Windlass { .. });
-    let source = if boxed { Source::Box } else { Source::Server };
+    let sources: &[Source] = match &setup.path_box {
+        PathBox::Windlass { policy } if policy.contains("advise") => {
+            &[Source::Server, Source::Advice]
+        }
+        PathBox::Windlass { .. } => &[Source::Box],
+        _ => &[Source::Server],
+    };
     let mut observed = Observed::default();
     for (group, flows) in setup.flows.iter().enumerate() {
         for index in 0..flows.count {
@@ -130,12 +135,12 @@ fn observed(experiment: &Experiment, index: usize) -> Observed {
                 srtt_ms: Some(rtt * 1e3 + f64::from(i % 7)),
                 ..Sample::default()
             };
-            observed.series.push(Series {
+            observed.series.extend(sources.iter().map(|source| Series {
                 group,
                 index,
-                source,
+                source: *source,
                 samples: (0..200).map(sample).collect(),
-            });
+            }));
         }
     }
     observed
@@ -226,6 +231,23 @@ fn flows_that_share_have_their_shares_and_series() {
         "{paper}"
     );
     assert!(folder.join("series.csv").exists() && folder.join("rows.csv").exists());
+}
+
+/// What a box that only watches has computed is drawn over what the server had.
+#[test]
+fn advice_is_drawn_beside_the_servers_own() {
+    let text = SHARED.replace("box = {", "box = { mode = \"advise\", ");
+    let watched = page(&text, &folder("report-watched"), 0);
+    parse(&watched);
+    for label in [
+        ": server",
+        ": advice",
+        "cwnd_packets, as a watching box computes it",
+    ] {
+        assert!(watched.contains(label), "{label}");
+    }
+    let governed = page(SHARED, &folder("report-governed"), 0);
+    assert!(!governed.contains("as a watching box computes it"));
 }
 
 #[test]

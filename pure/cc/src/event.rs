@@ -47,7 +47,7 @@ pub struct AckEvent {
     /// The window was what held the sender back during the last round
     /// (Linux `tcp_is_cwnd_limited`).
     pub cwnd_limited: bool,
-    /// A recovery episode is open.
+    /// A recovery episode is open, and this ACK does not end it.
     pub in_recovery: bool,
     /// Discontiguous ranges newly marked lost while this ACK was processed.
     pub lost_ranges: u32,

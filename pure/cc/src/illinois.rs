@@ -81,9 +81,8 @@ pub struct IllinoisLaw {
     low_rounds: u8,
     /// A queue has been seen since growth was the largest.
     above: bool,
-    /// Bytes that have been acknowledged since the window grew, and by the newest ACK (Linux only).
+    /// Bytes that have been acknowledged since the window grew (Linux only).
     credit: u64,
-    newest: u64,
 }
 
 impl IllinoisLaw {
@@ -200,7 +199,6 @@ impl Law for IllinoisLaw {
             low_rounds: 0,
             above: false,
             credit: 0,
-            newest: 0,
         }
     }
 
@@ -221,7 +219,6 @@ impl Law for IllinoisLaw {
         }
         // As Linux does it: the model lives on while the window is not the limit, and rests in
         // recovery.
-        self.newest = event.acked;
         if !event.in_recovery {
             self.check_round(window, path, p);
         }
@@ -266,23 +263,9 @@ impl Law for IllinoisLaw {
                 low_rounds: 0,
                 above: false,
                 credit: 0,
-                newest: 0,
             };
         }
         target
-    }
-
-    fn on_recovery_exit(
-        &mut self,
-        _: Nanos,
-        window: &mut Window,
-        path: &Path,
-        p: &IllinoisParameters,
-    ) {
-        if p.profile == Profile::Linux && !window.in_slow_start() {
-            self.check_round(window, path, p);
-            self.grow_linux(self.newest, window, path);
-        }
     }
 
     fn save(&self) -> Response {

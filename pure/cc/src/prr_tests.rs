@@ -108,8 +108,45 @@ fn vectors_google_quiche_one_send_per_two_acks() {
     );
 }
 
-/// ns-3 `tcp-prr-recovery-test` guards the same: more sent than delivered, and products beyond 32
-/// bits.
+/// ns-3 `tcp-prr-recovery-test` (140646449), `PrrRecoveryArithmeticTest`: a product beyond 32 bits, and
+/// more sent than delivered. Recovery begins with a duplicate ACK, which stands for a segment.
+#[test]
+fn vectors_ns3_prr_arithmetic() {
+    for (inflight, sent, delivered, cwnd) in [
+        (200_000, 0, 50_000, 225_500),
+        (50_000, 50_000, 1_000, 51_000),
+    ] {
+        let mut prr = Prr::new(100_000, inflight, inflight, MSS);
+        prr.on_ack(MSS, inflight, false, MSS);
+        prr.on_sent(sent);
+        prr.on_ack(delivered, inflight, false, MSS);
+        assert_eq!(prr.cwnd(), cwnd);
+    }
+}
+
+/// google/packetdrill `fast_recovery/prr-ss-10pkt-lost-1`: a window of 10, a threshold of 7, the first
+/// of ten segments lost; from the third SACK on each lets one segment out, and the window is 7.
+/// And `prr-ss-30pkt-lost1_4`: with four lost, the third SACK and each after it let one repair out.
+#[test]
+fn vectors_packetdrill_prr_ss() {
+    for lost in [1, 4] {
+        let mut inflight = 10 - lost - 3;
+        let mut prr = Prr::new(7 * MSS, 10 * MSS, inflight * MSS, MSS);
+        for sack in 3..=10 - lost {
+            if sack > 3 {
+                inflight -= 1;
+            }
+            prr.on_ack(MSS, inflight * MSS, false, MSS);
+            let sent = prr.cwnd() / MSS - inflight;
+            assert_eq!(sent, 1, "{lost} lost, SACK {sack}");
+            assert!(lost > 1 || prr.cwnd() == 7 * MSS, "{}", prr.cwnd());
+            prr.on_sent(sent * MSS);
+            inflight += sent;
+        }
+    }
+}
+
+/// More sent than delivered, and products beyond 64 bits.
 #[test]
 fn neither_wraps_nor_overflows() {
     let mut prr = Prr::new(1 << 39, 1 << 40, 1 << 40, MSS);

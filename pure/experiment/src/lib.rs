@@ -9,6 +9,7 @@
 //! the same losses.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod algorithm;
 mod arrived;
 mod axis;

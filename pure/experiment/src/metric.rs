@@ -66,6 +66,8 @@ pub enum Metric {
     ProbeRttMsP99,
     /// What 999 of 1000 probes take at most, of a run.
     ProbeRttMsP999,
+    /// How far the window that a watching box computes is from the server's own, in the mean.
+    AdviceErrorPercent,
     /// Share of the machine's processors that was not idle, of a run.
     MachineBusyPercent,
     /// Processor time of the box by time, of a run.
@@ -92,7 +94,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 32] = [
+    pub const ALL: [(&'static str, Metric); 33] = [
         ("seconds", Metric::Seconds),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("total_mbit_s", Metric::TotalMbitS),
@@ -125,6 +127,7 @@ impl Metric {
         ("probe_rtt_ms_median", Metric::ProbeRttMsMedian),
         ("probe_rtt_ms_p99", Metric::ProbeRttMsP99),
         ("probe_rtt_ms_p999", Metric::ProbeRttMsP999),
+        ("advice_error_percent", Metric::AdviceErrorPercent),
         ("machine_busy_percent", Metric::MachineBusyPercent),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
@@ -243,6 +246,7 @@ impl Metric {
             Metric::ReachS => plain(row.reach_s?),
             Metric::ResponsePercent => plain(row.response_percent?),
             Metric::CwndPacketsMean => plain(row.cwnd_packets_mean?),
+            Metric::AdviceErrorPercent => plain(row.advice_error_percent?),
             _ => None,
         }
     }

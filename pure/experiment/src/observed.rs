@@ -78,8 +78,21 @@ pub struct ProbesObserved {
 pub enum Source {
     /// The server's own stack (`ss -ti`).
     Server,
-    /// The box.
+    /// The box that governs the flow.
     Box,
+    /// A box that only watches: what it would do.
+    Advice,
+}
+
+impl Source {
+    /// Its name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Source::Server => "server",
+            Source::Box => "box",
+            Source::Advice => "advice",
+        }
+    }
 }
 
 /// A flow's state at one time, in the columns of `ss -ti`, from either world. What the source does
@@ -90,6 +103,8 @@ pub struct Sample {
     pub time_s: f64,
     /// Congestion window, packets.
     pub cwnd_packets: Option<f64>,
+    /// The reaction to a loss or a mark is under way: the window is recovery's.
+    pub in_recovery: Option<bool>,
     /// Slow-start threshold, packets; `None` also while infinite.
     pub ssthresh_packets: Option<f64>,
     /// Unacknowledged, packets (in the network; what the box holds unsent is not in it).

@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 use crate::check::Verdict;
 use crate::experiment::Experiment;
-use crate::observed::{Observed, Series, Source};
+use crate::observed::{Observed, Series};
 use crate::rows::{COLUMNS, Row};
 use crate::scalar::Scalar;
 
@@ -45,6 +45,7 @@ fn fields(experiment: &Experiment, row: &Row) -> [Field; COLUMNS.len()] {
         row.reach_s.and_then(float),
         row.cwnd_packets_mean.and_then(float),
         row.response_percent.and_then(float),
+        row.advice_error_percent.and_then(float),
         row.utilisation_percent.and_then(float),
         row.utilisation_left_percent.and_then(float),
         integer(row.link.offered_packets),
@@ -192,9 +193,10 @@ pub fn series_csv<'a>(
     finish(csv)
 }
 
-const SAMPLE_COLUMNS: [&str; 11] = [
+const SAMPLE_COLUMNS: [&str; 12] = [
     "time_s",
     "cwnd_packets",
+    "in_recovery",
     "ssthresh_packets",
     "inflight_packets",
     "srtt_ms",
@@ -214,10 +216,6 @@ fn write_series(
 ) -> Result<(), csv::Error> {
     let run = &experiment.runs[run];
     let cell = &experiment.cells[run.cell];
-    let source = match series.source {
-        Source::Server => "server",
-        Source::Box => "box",
-    };
     let mut head: Vec<String> = cell.values.iter().map(Scalar::to_string).collect();
     head.extend([
         cell.case.clone(),
@@ -225,7 +223,7 @@ fn write_series(
         run.repetition.to_string(),
         run.setup.flows[series.group].name.clone(),
         series.index.to_string(),
-        source.to_owned(),
+        series.source.name().to_owned(),
     ]);
     let float = |x: Option<f64>| x.map_or(String::new(), |x| x.to_string());
     let integer = |n: Option<u64>| n.map_or(String::new(), |n| n.to_string());
@@ -233,6 +231,7 @@ fn write_series(
         let fields = [
             s.time_s.to_string(),
             float(s.cwnd_packets),
+            s.in_recovery.map_or(String::new(), |yes| yes.to_string()),
             float(s.ssthresh_packets),
             float(s.inflight_packets),
             float(s.srtt_ms),

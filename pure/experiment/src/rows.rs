@@ -1,5 +1,6 @@
 //! What came of each flow, as a row of a table.
 
+use crate::advice;
 use crate::arrived::{convergence_s, reach_s, utilisation_left_percent, utilisation_percent};
 use crate::experiment::{Experiment, Run};
 use crate::observed::{
@@ -9,7 +10,7 @@ use crate::response;
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 39] = [
+pub const COLUMNS: [&str; 40] = [
     "case",
     "contestant",
     "repetition",
@@ -36,6 +37,7 @@ pub const COLUMNS: [&str; 39] = [
     "reach_s",
     "cwnd_packets_mean",
     "response_percent",
+    "advice_error_percent",
     "utilisation_percent",
     "utilisation_left_percent",
     "link_offered_packets",
@@ -112,6 +114,8 @@ pub struct Row {
     pub cwnd_packets_mean: Option<f64>,
     /// Goodput as a part of what the response function of its algorithm makes of the loss.
     pub response_percent: Option<f64>,
+    /// How far the window that a watching box computes is from the server's own, in the mean.
+    pub advice_error_percent: Option<f64>,
     /// What all flows have received of what the one bottleneck can carry, of the run as a whole.
     pub utilisation_percent: Option<f64>,
     /// The same of what the cross traffic leaves.
@@ -210,6 +214,11 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         reach_s: reach_s(&run.setup, observed, flow).map(rounded),
         response_percent: response.map(|r| rounded(goodput_mbit_s / r * 100.0)),
         cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
+        advice_error_percent: advice::error_percent(
+            samples(observed, flow, &[Source::Advice]),
+            samples(observed, flow, &[Source::Server]),
+        )
+        .map(rounded),
         utilisation_percent: None,
         utilisation_left_percent: None,
         window: window(observed, flow, &governs),

@@ -18,18 +18,20 @@ fn swept(text: &str) -> BTreeSet<String> {
 #[test]
 fn every_algorithm_competes() {
     let all: BTreeSet<String> = AlgorithmId::ALL.iter().map(|id| id.to_string()).collect();
-    assert_eq!(
-        swept(include_str!("../../../experiments/compete.toml")),
-        all
-    );
+    for text in [
+        include_str!("../../../experiments/compete.toml"),
+        include_str!("../../../experiments/compete-box.toml"),
+    ] {
+        assert_eq!(swept(text), all);
+    }
 }
 
 /// Debian's kernel has two more that Windlass does not: cdg and lp.
 #[test]
 fn every_algorithm_that_the_kernel_has_is_compared_with_it() {
     let conformance = swept(include_str!("../../../experiments/conformance.toml"));
+    let laws = swept(include_str!("../../../experiments/conformance-law.toml"));
     let marks = swept(include_str!("../../../experiments/conformance-dctcp.toml"));
-    let compared: Vec<String> = conformance.union(&marks).cloned().collect();
     let modules = [
         "bbr",
         "bic",
@@ -46,5 +48,8 @@ fn every_algorithm_that_the_kernel_has_is_compared_with_it() {
         "westwood",
         "yeah",
     ];
-    assert_eq!(compared, modules);
+    for compared in [conformance, laws] {
+        let compared: Vec<String> = compared.union(&marks).cloned().collect();
+        assert_eq!(compared, modules);
+    }
 }

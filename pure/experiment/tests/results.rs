@@ -319,7 +319,7 @@ fn csv_has_a_line_for_each_row_and_each_sample() {
     let series = String::from_utf8(series).expect("UTF-8");
     assert_eq!(series.lines().count(), 1 + 2 * 3);
     assert!(
-        series.contains("0,,boxed,1,a,0,box,0,,,,4,,,,,,40"),
+        series.contains("0,,boxed,1,a,0,box,0,,,,,4,,,,,,40"),
         "{series}"
     );
 }

@@ -86,6 +86,7 @@ fn info(port: u16) -> FlowInfo {
         switch_condition: None,
         switches: 0,
         in_senders_hands: false,
+        in_recovery: false,
         limited_by: LimitedBy::Cwnd,
         pass: None,
     }

@@ -272,6 +272,9 @@ impl Flow {
         if score.delivered > 0 || score.acked > 0 {
             self.detect_losses(ctx, &mut score);
         }
+        if !self.enforcing() {
+            self.watch_ack(now, segment, score.delivered, before);
+        }
         self.path.delivered = self.sampler.delivered;
         self.path.lost = self.sampler.lost;
         self.path.inflight = self.pipe();
@@ -285,12 +288,12 @@ impl Flow {
                 delivered: score.delivered,
                 lost: score.lost,
                 inflight_before: before,
-                inflight: self.pipe(),
+                inflight: self.told_inflight(),
                 rtt: score.rtt,
                 rate,
                 ce_bytes: marked.unwrap_or(0),
                 cwnd_limited: self.cwnd_limited(),
-                in_recovery: self.recovery.is_some(),
+                in_recovery: self.recovery.is_some() && !self.recovery_is_over(),
                 lost_ranges: score.lost_ranges,
             };
             self.cc.on_ack(&event, &self.path);
@@ -307,8 +310,14 @@ impl Flow {
     }
 
     /// Opens a recovery episode for newly noticed loss, unless one is open. One that this very ACK
-    /// ends is followed by the next at once.
+    /// ends is followed by the next at once; also where what was sent since it began had been noticed
+    /// to be lost in it, and is still being repaired (RFC 6675 §5; Linux: `tp->lost_out`).
     pub(crate) fn enter_recovery(&mut self, now: Nanos, lost: u64, before: u64) {
+        let repairing = self.hold.front().filter(|oldest| oldest.is_repaired());
+        let (news, lost) = match repairing {
+            Some(oldest) if lost == 0 && self.recovery_is_over() => (false, oldest.len()),
+            _ => (true, lost),
+        };
         if lost == 0 {
             return;
         }
@@ -322,6 +331,7 @@ impl Flow {
             undo_left: 0,
             resent: 0,
         });
+        self.watch_recovery(now, news);
         let event = CongestionEvent {
             now,
             signal: Signal::Loss,
@@ -331,8 +341,13 @@ impl Flow {
         self.cc.on_congestion(&event, &self.path);
     }
 
+    /// All that was outstanding when the episode began has been acknowledged.
+    pub(crate) fn recovery_is_over(&self) -> bool {
+        self.recovery.is_some_and(|r| self.una >= r.point)
+    }
+
     pub(crate) fn leave_recovery(&mut self, now: Nanos) {
-        if self.recovery.is_some_and(|r| self.una >= r.point) {
+        if self.recovery_is_over() {
             self.recovery = None;
             self.dup_bytes = 0;
             self.rack.on_recovery_exit();

@@ -118,6 +118,9 @@ impl Flow {
         let index = self.hold.len();
         self.hold.push(piece);
         self.account_transmission(ctx, index);
+        if !self.enforcing() {
+            self.watch_new_data(ctx.now, piece.len());
+        }
         ctx.emit_partial(pkt, self.setup.sender.other(), piece.partial_at);
     }
 
@@ -153,6 +156,7 @@ impl Flow {
         self.tally.sender_retransmissions += 1;
         if !self.enforcing() {
             ctx.counters.sender_retransmissions_passed += 1;
+            self.watch_retransmission(ctx, start);
             self.note_sender_retransmission(ctx, start, end);
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }

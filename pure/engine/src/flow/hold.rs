@@ -72,6 +72,11 @@ impl Piece {
         self.sent_at.max(self.copied_at)
     }
 
+    /// Taken for lost, and not known to have arrived since.
+    pub(crate) fn is_repaired(&self) -> bool {
+        !self.sacked && (self.lost || self.transmissions > 1)
+    }
+
     /// Counted in `inflight`.
     pub(crate) fn in_flight(&self) -> bool {
         self.sent && !self.sacked && !self.lost

@@ -92,6 +92,8 @@ pub struct FlowInfo {
     pub switches: u32,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
+    /// The reaction to a loss or a mark is under way: the window is recovery's.
+    pub in_recovery: bool,
     /// What limits it.
     pub limited_by: LimitedBy,
     /// Why it passes, if it does.
@@ -147,6 +149,7 @@ impl Flow {
             switch_condition: self.review.in_force(),
             switches: self.review.switches(),
             in_senders_hands: self.handed_back_until.is_some(),
+            in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
             limited_by: self.limited_by,
             pass: self.pass,
         }

@@ -3,7 +3,8 @@
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
 //! leaves, `edge`, `feedback` and `own_acks` what the
 //! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` a sender
+//! that keeps its own congestion control. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
 mod ack;
@@ -24,6 +25,7 @@ mod review;
 mod send;
 mod train;
 mod transfers;
+mod watch;
 
 use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
 use windlass_wire::Template;
@@ -42,6 +44,7 @@ use ranges::Ranges;
 use review::Review;
 use train::Train;
 use transfers::Transfers;
+use watch::Watch;
 
 /// What the handshake settled for one direction of data.
 #[derive(Clone, Copy, Debug)]
@@ -229,6 +232,7 @@ pub(crate) struct Flow {
     handed_back_until: Option<u64>,
     pass: Option<PassReason>,
     usage: Usage,
+    watch: Watch,
     limited_by: LimitedBy,
     /// Since when the sender has had room in the edge and not used it.
     idle_room_since: Option<Nanos>,
@@ -288,6 +292,7 @@ impl Flow {
             handed_back_until: None,
             pass: None,
             usage: Usage::default(),
+            watch: Watch::default(),
             limited_by: LimitedBy::default(),
             idle_room_since: None,
             tally: Tally::default(),

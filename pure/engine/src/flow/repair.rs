@@ -38,9 +38,10 @@ impl Flow {
         if !self.setup.receiver_sacks || self.rack.xmit_ts == 0 {
             return;
         }
-        let window =
-            self.rack
-                .reordering_window(&self.path, self.recovery.is_some(), self.sacked_bytes);
+        let in_recovery = self.recovery.is_some() && !self.recovery_is_over();
+        let window = self
+            .rack
+            .reordering_window(&self.path, in_recovery, self.sacked_bytes);
         while let Some(oldest) = self.hold.order.front().copied() {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&i| {
@@ -196,8 +197,11 @@ impl Flow {
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.rto_at = None;
-        if self.sent_nxt == self.una || !self.enforcing() {
+        if self.sent_nxt == self.una {
             return;
+        }
+        if !self.enforcing() {
+            return self.note_overdue();
         }
         self.rto_backoff += 1;
         self.rto_at = Some(ctx.now + self.rto());
@@ -206,6 +210,19 @@ impl Flow {
         }
         ctx.counters.timeouts += 1;
         self.tally.timeouts += 1;
+        self.mark_all_lost(ctx);
+        self.recovery = Some(Recovery {
+            point: self.sent_nxt,
+            timeout: true,
+            undo_left: 0,
+            resent: 0,
+        });
+        self.cc.on_rto(ctx.now, &self.path);
+        self.update_pacing();
+    }
+
+    /// Takes what is outstanding for lost.
+    pub(crate) fn mark_all_lost<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.rack.tlp_end = None;
         self.dup_bytes = 0;
         if self.hold.front().is_some_and(|front| front.sacked) {
@@ -222,13 +239,5 @@ impl Flow {
         self.hold.order.clear();
         self.path.inflight = self.inflight;
         self.path.lost = self.sampler.lost;
-        self.recovery = Some(Recovery {
-            point: self.sent_nxt,
-            timeout: true,
-            undo_left: 0,
-            resent: 0,
-        });
-        self.cc.on_rto(ctx.now, &self.path);
-        self.update_pacing();
     }
 }

@@ -263,6 +263,9 @@ impl Flow {
 
     /// Whether the window binds, and whether the sender leaves room unused.
     fn note_usage<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if !self.enforcing() {
+            return;
+        }
         if self.una >= self.usage.round_end {
             self.usage.round_end = self.sent_nxt;
             self.usage.limited = false;

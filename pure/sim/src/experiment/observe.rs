@@ -29,9 +29,13 @@ pub(super) fn observe(
     let mut series = Vec::new();
     for (index, transfer) in transfers.iter().enumerate() {
         let notes = &mut watch.notes[index];
+        let of_box = match notes.watched_only {
+            true => Source::Advice,
+            false => Source::Box,
+        };
         for (source, samples) in [
             (Source::Server, std::mem::take(&mut notes.server)),
-            (Source::Box, std::mem::take(&mut notes.boxed)),
+            (of_box, std::mem::take(&mut notes.boxed)),
         ] {
             if !samples.is_empty() {
                 series.push(Series {

@@ -1,7 +1,7 @@
 //! What is noted while a run goes on.
 
 use windlass_cc::{MILLISECOND, Nanos};
-use windlass_engine::{FlowInfo, Side};
+use windlass_engine::{FlowInfo, Mode, Side};
 use windlass_experiment::observed::Sample;
 use windlass_experiment::setup::{PathBox, Setup};
 
@@ -20,6 +20,8 @@ const HELD_INTERVAL: Nanos = 10 * MILLISECOND;
 pub(super) struct Notes {
     pub server: Vec<Sample>,
     pub boxed: Vec<Sample>,
+    /// The box only watches.
+    pub watched_only: bool,
     pub arrivals: Vec<(f64, u64)>,
     /// What the box said of it last.
     pub info: Option<FlowInfo>,
@@ -133,6 +135,7 @@ impl Watch {
         for info in infos {
             if let Some(index) = self.index_of(info).filter(|index| !self.notes[*index].over) {
                 self.notes[index].boxed.push(box_sample(now, info));
+                self.notes[index].watched_only = info.mode != Mode::Enforce;
             }
         }
     }
@@ -153,6 +156,7 @@ fn server_sample(now: Nanos, stats: &EndStats, acked: u64) -> Sample {
     Sample {
         time_s: seconds(now),
         cwnd_packets: Some(f64::from(stats.cwnd_packets)),
+        in_recovery: Some(stats.in_recovery),
         ssthresh_packets: (threshold != SSTHRESH_INFINITE).then(|| f64::from(threshold)),
         inflight_packets: Some(f64::from(stats.packets_in_flight)),
         srtt_ms: milliseconds(stats.srtt),
@@ -170,6 +174,7 @@ fn box_sample(now: Nanos, info: &FlowInfo) -> Sample {
     Sample {
         time_s: seconds(now),
         cwnd_packets: Some(packets(info.cwnd)),
+        in_recovery: Some(info.in_recovery),
         ssthresh_packets: (info.ssthresh != u64::MAX).then(|| packets(info.ssthresh)),
         inflight_packets: Some(packets(info.inflight)),
         srtt_ms: milliseconds(info.srtt),

@@ -74,8 +74,11 @@ impl Sender {
         if p.advanced {
             self.reset_backoff();
         }
+        // What the cumulative ACK covers has been overtaken only by what had been SACKed before: the
+        // ACK of what waited for its delayed ACK may bring the first block with it (`prior_fack`).
+        let prior_fack = self.highest_sacked;
         self.take_sack(ack, prior_una, &mut p);
-        self.take_cumulative(ack, &mut p);
+        self.take_cumulative(ack, prior_fack, &mut p);
         p.dup = !p.advanced && !ack.has_data && !updated && self.board.packets_out() > 0;
         self.sample_rtt(ack, &mut p);
         self.end_tail_probe(ack, &p);
@@ -141,7 +144,7 @@ impl Sender {
         board.select(start, end, |segment| {
             p.newly_sacked = true;
             p.delivered += 1;
-            self.deliver(now, &segment, p);
+            self.deliver(now, &segment, self.highest_sacked, p);
             if segment.retransmissions == 0 {
                 let first = p.first_sacked.get_or_insert(segment.at);
                 *first = (*first).min(segment.at);
@@ -152,7 +155,7 @@ impl Sender {
         self.board = board;
     }
 
-    fn take_cumulative(&mut self, ack: &Ack, p: &mut Progress) {
+    fn take_cumulative(&mut self, ack: &Ack, prior_fack: u64, p: &mut Progress) {
         let mut board = std::mem::take(&mut self.board);
         let sack = self.sack;
         board.acknowledge(self.una, sack, |segment| {
@@ -162,7 +165,7 @@ impl Sender {
                 return;
             }
             p.delivered += 1;
-            self.deliver(ack.now, &segment, p);
+            self.deliver(ack.now, &segment, prior_fack, p);
             if segment.retransmissions == 0 {
                 p.first_acked.get_or_insert(segment.at);
                 p.last_acked = Some(segment.at);
@@ -177,11 +180,12 @@ impl Sender {
         }
     }
 
-    /// A segment is known to have arrived: RACK's clock, reordering, F-RTO's evidence.
-    fn deliver(&mut self, now: Nanos, segment: &Sent, p: &mut Progress) {
+    /// A segment is known to have arrived: RACK's clock, reordering, F-RTO's evidence. `fack` is the end
+    /// of what has overtaken it at most.
+    fn deliver(&mut self, now: Nanos, segment: &Sent, fack: u64, p: &mut Progress) {
         if segment.retransmissions == 0 {
             p.original |= segment.end <= self.high;
-            self.rack.reordering_seen |= segment.end < self.highest_sacked;
+            self.rack.reordering_seen |= segment.end < fack;
         }
         let bytes = u64::from(self.mss);
         self.sampler

@@ -217,6 +217,8 @@ pub struct EndStats {
     pub packets_in_flight: u32,
     /// Congestion window now, packets.
     pub cwnd_packets: u32,
+    /// The reaction to a loss or a mark is under way.
+    pub in_recovery: bool,
     /// Slow-start threshold now, packets; `u32::MAX` is infinite.
     pub ssthresh_packets: u32,
 }

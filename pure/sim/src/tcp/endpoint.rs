@@ -6,7 +6,7 @@ use windlass_wire::FlowKey;
 use super::config::{App, Close, EndConfig, EndStats};
 use super::content::Content;
 use super::receiver::Receiver;
-use super::sender::Sender;
+use super::sender::{CaState, Sender};
 
 /// Who begins.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -177,6 +177,7 @@ impl Endpoint {
             pacing_rate: self.sender.shown_pacing_rate(),
             packets_in_flight: self.sender.packets_in_flight(),
             cwnd_packets: self.sender.cc.cwnd,
+            in_recovery: self.sender.state >= CaState::Cwr,
             ssthresh_packets: self.sender.cc.ssthresh,
             ..self.sender.stats
         }

@@ -29,12 +29,23 @@ struct Before {
 
 impl Native {
     fn new(settings: Settings, mss: u32, rtt: Nanos, seed: u64) -> Self {
-        let mut path = Path::new(mss);
+        let mut measured = Path::new(mss);
         if rtt > 0 {
-            path.on_rtt(rtt);
+            measured.on_rtt(rtt);
+        }
+        // The handshake's RTT is that of small packets. In Linux BBR begins with it (`tcp_min_rtt`), and
+        // the modules that look for a queue never see it: theirs are the RTTs of data (`pkts_acked`).
+        let path = Path {
+            min_rtt: Nanos::MAX,
+            max_rtt: 0,
+            ..measured
+        };
+        let mut controller = Controller::new(settings, &path, seed);
+        if !controller.algorithm().uses_prr() {
+            controller = Controller::new(settings, &measured, seed);
         }
         Native {
-            controller: Controller::new(settings, &path, seed),
+            controller,
             path,
             before: Before::default(),
             left: false,

@@ -246,6 +246,7 @@ fn rows(csv: &Path, start_s: f64, interval_ns: u64) -> Result<Vec<Sample>> {
         next_s = time_s + interval_s;
         let packets = |name: &str| number(name).map(|bytes| bytes / PACKET_BYTES);
         samples.push(Sample {
+            in_recovery: None,
             time_s,
             cwnd_packets: packets("window_bytes"),
             ssthresh_packets: packets("ssthresh_bytes"),

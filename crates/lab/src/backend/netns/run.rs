@@ -278,6 +278,9 @@ impl Outcome<'_> {
             if let Some((index, series)) = names.get_mut(&line.flow.flow)
                 && line.time_ns <= self.fetched[*index].ended_ns
             {
+                if !trace::is_governed(&line.flow) {
+                    series.source = Source::Advice;
+                }
                 let time_s = (line.time_ns.saturating_sub(self.start_ns)) as f64 / 1e9;
                 series.samples.push(samples::of_box(time_s, &line.flow));
             }

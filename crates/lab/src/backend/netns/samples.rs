@@ -10,6 +10,7 @@ pub(super) fn of_server(time_s: f64, info: &TcpInfo) -> Sample {
     Sample {
         time_s,
         cwnd_packets: Some(f64::from(info.cwnd_packets)),
+        in_recovery: Some(info.in_recovery),
         ssthresh_packets: info.ssthresh_packets.map(f64::from),
         inflight_packets: Some(f64::from(info.inflight_packets())),
         srtt_ms: positive(info.srtt_us.into()).map(millis),
@@ -29,6 +30,7 @@ pub(super) fn of_box(time_s: f64, flow: &FlowReport) -> Sample {
     Sample {
         time_s,
         cwnd_packets: Some(packets(flow.cwnd_bytes)),
+        in_recovery: Some(flow.in_recovery),
         ssthresh_packets: flow.ssthresh_bytes.map(packets),
         inflight_packets: Some(packets(flow.inflight_bytes)),
         srtt_ms: positive(flow.srtt_us).map(millis),
@@ -57,6 +59,7 @@ mod tests {
     fn both_sources_fill_the_same_columns() {
         let info = TcpInfo {
             cwnd_packets: 20,
+            in_recovery: true,
             unacked_packets: 12,
             srtt_us: 100_500,
             min_rtt_us: Some(100_000),
@@ -69,6 +72,7 @@ mod tests {
         let flow = FlowReport {
             mss_bytes: 1448,
             cwnd_bytes: 20 * 1448,
+            in_recovery: true,
             inflight_bytes: 12 * 1448,
             srtt_us: 100_500,
             min_rtt_us: 100_000,

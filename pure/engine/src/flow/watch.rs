@@ -1,0 +1,130 @@
+//! A sender that keeps its own congestion control (modes `observe` and `advise`), as far as its packets
+//! tell: whether its window is what holds it back, and its time-outs. So the algorithm that is asked
+//! for its opinion meets the events that the sender's own algorithm meets.
+//!
+//! A window is what holds a sender back when ACKs are what lets it go on: most of what is new in a
+//! round trip then comes in full segments, each right after an ACK that delivered something. An
+//! application that has little to say sends when it likes, or short segments; one that waits for a
+//! request sends after a packet that is more than an ACK; a sender that fills the receiver's window
+//! is held back by that. Linux knows it exactly (`tcp_cwnd_validate`), and remembers it for a round
+//! trip too.
+
+use windlass_cc::{MILLISECOND, Nanos, Phase};
+use windlass_wire::Segment;
+
+use super::{Flow, Recovery};
+use crate::Pool;
+use crate::context::Context;
+
+/// A sender answers an ACK within this, or within an eighth of the RTT, ns.
+const ANSWER_MIN: Nanos = 2 * MILLISECOND;
+
+/// What is known of a sender's behaviour in the round under way.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Watch {
+    /// Until then what the sender sends is an answer to an ACK.
+    answer_until: Nanos,
+    /// New payload in this round.
+    fresh: u64,
+    /// Of this, in full segments that answer ACKs.
+    answers: u64,
+    /// Until then what comes may have been sent before the recovery began for its sender.
+    unaware_until: Nanos,
+    /// No ACK has come in the time-out since the last.
+    overdue: bool,
+}
+
+impl Flow {
+    /// The sender sends `len` bytes that are new.
+    pub(crate) fn watch_new_data(&mut self, now: Nanos, len: u64) {
+        let full = 2 * len > u64::from(self.path.mss);
+        let room = self.receiver_edge.saturating_sub(self.nxt) >= u64::from(self.path.mss);
+        self.watch.fresh += len;
+        if let Some(recovery) = &mut self.recovery
+            && recovery.resent == 0
+            && now <= self.watch.unaware_until
+        {
+            // It was on its way here when its sender learned of the loss: a recovery begins with a
+            // retransmission.
+            recovery.point = self.sent_nxt;
+        }
+        if now <= self.watch.answer_until && full && room {
+            self.watch.answers += len;
+        }
+        self.usage.max_inflight = self.usage.max_inflight.max(self.inflight);
+    }
+
+    /// What the algorithm is told to be in flight. One that waits for a flight as small as it wants it
+    /// (ProbeRTT) would wait for ever for a sender that does not hear it: that is taken for obeyed.
+    pub(crate) fn told_inflight(&self) -> u64 {
+        let control = self.cc.control();
+        match control.phase {
+            Phase::ProbeRtt if !self.enforcing() => self.pipe().min(control.cwnd),
+            _ => self.pipe(),
+        }
+    }
+
+    /// The receiver has acknowledged: `delivered` bytes of those that were in flight `before`.
+    pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, delivered: u64, before: u64) {
+        if delivered > 0 {
+            self.watch.overdue = false;
+        }
+        if self.una >= self.usage.round_end {
+            let Watch { fresh, answers, .. } = self.watch;
+            self.usage.round_end = self.sent_nxt;
+            self.usage.limited = 2 * answers > fresh;
+            if fresh > 0 {
+                // Linux: `max_packets_out` changes when something is sent.
+                self.usage.max_inflight = before;
+            }
+            if !self.usage.limited {
+                self.sampler.mark_app_limited(self.inflight);
+            }
+            (self.watch.fresh, self.watch.answers) = (0, 0);
+        }
+        if delivered > 0 && Self::is_pure_ack(segment) {
+            self.watch.answer_until = now + ANSWER_MIN.max(self.path.srtt / 8);
+        }
+    }
+
+    /// A recovery episode begins here; the ACK that says so is still on its way to the sender. If it is
+    /// no `news`, the sender is retransmitting already, and nothing will tell when it has heard.
+    pub(crate) fn watch_recovery(&mut self, now: Nanos, news: bool) {
+        self.watch.unaware_until = if news { now + ANSWER_MIN } else { 0 };
+    }
+
+    /// The sender sends again what begins at `start`. If it is the oldest, was not taken for lost and
+    /// is overdue, the sender's timer has fired; of a single segment the first time may be a probe
+    /// (RFC 8985 §7).
+    pub(crate) fn watch_retransmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+        if let Some(recovery) = &mut self.recovery {
+            recovery.undo_left += 1;
+            recovery.resent += 1;
+        }
+        let Some(front) = self.hold.front().copied() else {
+            return;
+        };
+        let probe = front.end == self.sent_nxt && front.transmissions == 1;
+        if self.watch.overdue && start < front.end && front.in_flight() && !probe {
+            self.watch.overdue = false;
+            self.take_all_for_lost(ctx);
+        }
+    }
+
+    /// The time-out has passed without an ACK: the sender's own is due about now.
+    pub(crate) fn note_overdue(&mut self) {
+        self.watch.overdue = true;
+    }
+
+    /// Opens the episode of a time-out that the sender shows by what it sends.
+    fn take_all_for_lost<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        self.mark_all_lost(ctx);
+        self.recovery = Some(Recovery {
+            point: self.sent_nxt,
+            timeout: true,
+            undo_left: 1,
+            resent: 1,
+        });
+        self.cc.on_rto(ctx.now, &self.path);
+    }
+}
