@@ -11,10 +11,12 @@ const MEDIUM_MAX_BYTES: u64 = 2_000_000;
 
 /// The class of a transfer of so many bytes.
 pub fn class_of(bytes: u64) -> usize {
-    match bytes {
-        0..=SMALL_MAX_BYTES => 0,
-        0..=MEDIUM_MAX_BYTES => 1,
-        _ => 2,
+    if bytes <= SMALL_MAX_BYTES {
+        0
+    } else if bytes <= MEDIUM_MAX_BYTES {
+        1
+    } else {
+        2
     }
 }
 

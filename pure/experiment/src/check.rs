@@ -20,19 +20,22 @@ pub enum Over {
 }
 
 /// Another contestant's value in the same cell, and how it is compared with.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Beside {
     /// The value is divided by that of the contestant with this index.
     DividedBy(usize),
-    /// That is taken off it.
+    /// By that of the best of these, which may be another one in each cell.
+    DividedByBest(Vec<usize>),
+    /// That of the contestant with this index is taken off it.
     Minus(usize),
 }
 
 impl Beside {
-    /// Index of the contestant.
-    pub fn contestant(self) -> usize {
+    /// Indices of the contestants.
+    pub fn contestants(&self) -> &[usize] {
         match self {
-            Beside::DividedBy(index) | Beside::Minus(index) => index,
+            Beside::DividedBy(index) | Beside::Minus(index) => core::slice::from_ref(index),
+            Beside::DividedByBest(indices) => indices,
         }
     }
 }
@@ -144,7 +147,7 @@ impl<'a> Grouped<'a> {
         &self,
         cell: usize,
         contestant: usize,
-        to: Option<Beside>,
+        to: Option<&Beside>,
         metric: Metric,
         flows: &[String],
     ) -> Option<f64> {
@@ -153,14 +156,20 @@ impl<'a> Grouped<'a> {
             return median(contestant);
         };
         if metric.of_two() {
-            let theirs = self.of(cell, to.contestant());
+            let theirs = self.of(cell, *to.contestants().first()?);
             let errors = window::errors(self.of(cell, contestant), theirs, flows);
             return Statistic::Median.of(&errors);
         }
-        let (ours, other) = (median(contestant)?, median(to.contestant())?);
+        let theirs = to.contestants().iter().filter_map(|index| median(*index));
+        let best = if metric.more_is_better() {
+            f64::max
+        } else {
+            f64::min
+        };
+        let (ours, other) = (median(contestant)?, theirs.reduce(best)?);
         match to {
-            Beside::DividedBy(_) => (other > 0.0).then(|| ours / other),
             Beside::Minus(_) => Some(ours - other),
+            _ => (other > 0.0).then(|| ours / other),
         }
     }
 }
@@ -198,7 +207,8 @@ impl<'a> Planned<'a> {
         let cells = cells(check, self.experiment);
         cells.into_iter().any(|cell| {
             let runs = |contestant: usize| self.runs.contains_key(&(cell, contestant));
-            check.of.iter().any(|c| runs(*c)) && check.to.map(Beside::contestant).is_none_or(runs)
+            let mut others = check.to.iter().flat_map(|to| to.contestants());
+            check.of.iter().any(|c| runs(*c)) && others.all(|other| runs(*other))
         })
     }
 }
@@ -303,7 +313,13 @@ impl Found {
             self.pooled.by += part.by;
         }
         let value = match before {
-            None => rows.compared(cell, contestant, check.to, check.metric, &check.flows),
+            None => rows.compared(
+                cell,
+                contestant,
+                check.to.as_ref(),
+                check.metric,
+                &check.flows,
+            ),
             Some(before) => {
                 let of = |cell| rows.median(cell, contestant, check.metric, &check.flows);
                 let pair = before.and_then(of).zip(of(cell));

@@ -112,10 +112,14 @@ impl Finding {
             let sign = match to {
                 _ if metric.of_two() => "beside",
                 Beside::DividedBy(_) => "÷",
+                Beside::DividedByBest(_) => "÷ the best of",
                 Beside::Minus(_) => "−",
             };
-            let other = &experiment.contestants[to.contestant()];
-            text.push_str(&format!(" {sign} {other}"));
+            let others = to.contestants().iter();
+            let others: Vec<&str> = others
+                .map(|index| experiment.contestants[*index].as_str())
+                .collect();
+            text.push_str(&format!(" {sign} {}", others.join(", ")));
         }
         let conditions: Vec<String> = conditions.iter().map(words).collect();
         if !conditions.is_empty() {

@@ -157,6 +157,11 @@ pub(super) fn beside(
 ) -> Result<Option<(Beside, Range<usize>)>, Wrong> {
     match (section.take("to"), section.take("minus")) {
         (None, None) => Ok(None),
+        (Some(to), None) if to.is_list() => {
+            let span = to.span();
+            let all = one_or_more(to, "[\"native-bbr\"]", |v| contestant(v, experiment))?;
+            Ok(Some((Beside::DividedByBest(all), span)))
+        }
         (Some(to), None) => {
             let other = Beside::DividedBy(contestant(&to, experiment)?);
             Ok(Some((other, to.span())))
