@@ -7,7 +7,8 @@ use std::alloc::System;
 use std::time::Instant;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-use windlass_engine::{AlgorithmId, Engine, Limits, Nanos, Pkt, Pool, Side, Tx, Verdict};
+use windlass_engine::{AlgorithmId, Decide, Engine, Limits, Nanos, Pkt, Pool, Side, Tx, Verdict};
+use windlass_policy::{Config, Policy};
 use windlass_sim::HeapPool;
 use windlass_wire::{Addr, Flags, FlowKey, FrameSpec, OptionWriter, Timestamps};
 
@@ -60,14 +61,13 @@ fn stamps(now: Nanos) -> Vec<u8> {
 }
 
 impl Bench {
-    fn new(flows: usize, algorithm: AlgorithmId) -> Self {
-        let verdict = Verdict::enforce(algorithm);
+    fn new(flows: usize, policy: Box<dyn Decide>) -> Self {
         let limits = Limits {
             flows: flows + 1,
             ..Limits::default()
         };
         let mut bench = Bench {
-            engine: Engine::new(Box::new(verdict), limits, 0, 1),
+            engine: Engine::new(policy, limits, 0, 1),
             pool: HeapPool::new(),
             out: Vec::new(),
             now: 1_000_000_000,
@@ -234,6 +234,96 @@ fn median(values: &mut [f64]) -> f64 {
     values[values.len() / 2]
 }
 
+struct Row {
+    data_ns: f64,
+    ack_ns: f64,
+    idle_bytes: f64,
+    allocations: f64,
+}
+
+fn measure(flows: usize, policy: Box<dyn Decide>) -> Row {
+    let before = live_bytes();
+    let mut bench = Bench::new(flows, policy);
+    let idle_bytes = (live_bytes() - before) as f64 / flows as f64;
+    let mut order: Vec<usize> = (0..flows).collect();
+    // A fixed shuffle: flows are met in no order that memory would like.
+    let mut state = 7u64;
+    for i in (1..flows).rev() {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
+        order.swap(i, (state >> 33) as usize % (i + 1));
+    }
+    // A flow alone sends a window of ten segments at a time.
+    let batch = flows.clamp(10, BATCH);
+    let rounds = if flows == 1 { 2000 } else { 60 };
+    let (mut data, mut acks) = (Vec::new(), Vec::new());
+    let mut at = 0;
+    let (mut packets, mut counted) = (0, 0);
+    for round in 0..rounds {
+        let chosen: Vec<usize> = (0..batch).map(|i| order[(at + i) % flows]).collect();
+        at = (at + batch) % flows;
+        let (d, a) = bench.round(&chosen);
+        if round == rounds / 2 {
+            counted = bench.allocations;
+            packets = 0;
+        }
+        packets += 2 * batch;
+        if round >= rounds / 4 {
+            data.push(d);
+            acks.push(a);
+        }
+    }
+    Row {
+        data_ns: median(&mut data),
+        ack_ns: median(&mut acks),
+        idle_bytes,
+        allocations: (bench.allocations - counted) as f64 / packets as f64,
+    }
+}
+
+/// `count` rules, of which the last matches; with conditions on the path if `switches`.
+fn rules(count: usize, switches: bool) -> Policy {
+    let mut text = "version = 1\n".to_owned();
+    for n in 1..count {
+        text.push_str(&format!(
+            "[[rule]]\nmatch = 'cidr(\"172.16.{}.0/24\").containsIP(src) && dport == {n}'\n",
+            n % 256
+        ));
+    }
+    text.push_str("[[rule]]\nname = \"last\"\nalgorithm = \"bbr\"\n");
+    if switches {
+        text.push_str("[[rule.switch]]\nwhen = \"loss_ratio > 0.5\"\nalgorithm = \"cubic\"\n");
+        text.push_str("[[rule.switch]]\nwhen = \"rtt > duration('1h')\"\nalgorithm = \"reno\"\n");
+    }
+    Config::parse(&text, "bench").expect("a policy").policy()
+}
+
+/// Packets of flows whose connection met many rules, beside those of flows that met one.
+fn measure_rules(flows: usize) {
+    println!("\n| rules, {flows} flows | ns a decision | ns a data packet | ns an ACK |");
+    println!("| ---: | ---: | ---: | ---: |");
+    for (name, count, switches) in [
+        ("1", 1, false),
+        ("1,000", 1000, false),
+        ("1, with switches", 1, true),
+        ("1,000, with switches", 1000, true),
+    ] {
+        let policy = rules(count, switches);
+        let start = Instant::now();
+        let keys = (0..2000).map(key);
+        let governed = keys.filter(|k| policy.decide(k, Side::Inside, 0).is_some());
+        let governed = governed.count();
+        let decision = start.elapsed().as_nanos() as f64 / 2000.0;
+        assert_eq!(governed, 2000);
+        let row = measure(flows, Box::new(policy));
+        println!(
+            "| {name} | {decision:.0} | {:.0} | {:.0} |",
+            row.data_ns, row.ack_ns
+        );
+    }
+}
+
 fn main() {
     let asked: Vec<usize> = std::env::args()
         .skip(1)
@@ -249,44 +339,12 @@ fn main() {
         "| flows | ns a data packet | ns an ACK | bytes an idle flow | allocations a packet |"
     );
     println!("| ---: | ---: | ---: | ---: | ---: |");
-    for flows in counts {
-        let before = live_bytes();
-        let mut bench = Bench::new(flows, algorithm);
-        let idle = (live_bytes() - before) as f64 / flows as f64;
-        let mut order: Vec<usize> = (0..flows).collect();
-        // A fixed shuffle: flows are met in no order that memory would like.
-        let mut state = 7u64;
-        for i in (1..flows).rev() {
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            order.swap(i, (state >> 33) as usize % (i + 1));
-        }
-        // A flow alone sends a window of ten segments at a time.
-        let batch = flows.clamp(10, BATCH);
-        let rounds = if flows == 1 { 2000 } else { 60 };
-        let (mut data, mut acks) = (Vec::new(), Vec::new());
-        let mut at = 0;
-        let (mut packets, mut counted) = (0, 0);
-        for round in 0..rounds {
-            let chosen: Vec<usize> = (0..batch).map(|i| order[(at + i) % flows]).collect();
-            at = (at + batch) % flows;
-            let (d, a) = bench.round(&chosen);
-            if round == rounds / 2 {
-                counted = bench.allocations;
-                packets = 0;
-            }
-            packets += 2 * batch;
-            if round >= rounds / 4 {
-                data.push(d);
-                acks.push(a);
-            }
-        }
-        let per_packet = (bench.allocations - counted) as f64 / packets as f64;
+    for flows in counts.iter().copied() {
+        let row = measure(flows, Box::new(Verdict::enforce(algorithm)));
         println!(
-            "| {flows} | {:.0} | {:.0} | {idle:.0} | {per_packet:.3} |",
-            median(&mut data),
-            median(&mut acks)
+            "| {flows} | {:.0} | {:.0} | {:.0} | {:.3} |",
+            row.data_ns, row.ack_ns, row.idle_bytes, row.allocations
         );
     }
+    measure_rules(counts[0].max(1000));
 }

@@ -13,6 +13,10 @@ use serde_json::Value;
 
 use super::{Lab, PROGRAM};
 
+/// The kernel takes XDP programs off interfaces under a lock that making and removing namespaces
+/// holds too: on a busy machine that is seconds.
+const END_TIMEOUT: Duration = Duration::from_secs(20);
+
 /// `windlass run` in the middle namespace, and what asks it.
 pub struct Daemon {
     pub child: Child,
@@ -81,7 +85,7 @@ impl Daemon {
     /// Sends the signal and waits for the end.
     pub fn end(mut self, signal: Signal) -> Option<i32> {
         kill(Pid::from_raw(self.child.id() as i32), signal).unwrap();
-        let deadline = Instant::now() + Duration::from_secs(5);
+        let deadline = Instant::now() + END_TIMEOUT;
         while Instant::now() < deadline {
             if let Some(status) = self.child.try_wait().unwrap() {
                 return status.code();
