@@ -189,7 +189,8 @@ impl CongestionControl for Bbr {
 
     fn new(path: &Path, parameters: &BbrParameters, seed: u64) -> Self {
         let measured = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
-        let known = measured && path.is_known();
+        // ProbeBW would take eighty round trips to tenfold a rate that loss has kept low.
+        let known = measured && path.is_known() && !path.roomy;
         let cwnd = if measured {
             inherited_window(path).max(MIN_CWND_SEGMENTS * mss(path))
         } else {

@@ -126,13 +126,17 @@ impl Controller {
     /// would have made of the old window or of the flight.
     ///
     /// In the midst of a start-up without a loss, which has not found the capacity of the path yet,
-    /// the new algorithm goes on with a start-up of its own, from the same window.
+    /// the new algorithm goes on with a start-up of its own, from the same window. So does BBR after
+    /// an algorithm that loss has kept from filling the path.
     ///
     /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
     pub fn switch(&mut self, settings: impl Into<Settings>, path: &Path, seed: u64) {
         let episode = self.prr.take();
         let path = &Path {
+            // It may have become longer since its least RTT was measured.
+            min_rtt: path.recent_min_rtt(),
             starting: self.is_starting(path),
+            roomy: self.leaves_room(path),
             ..*path
         };
         self.warm = Warm::of(&self.algorithm).or(self.warm);
@@ -150,6 +154,12 @@ impl Controller {
             Phase::SlowStart | Phase::ConservativeSlowStart | Phase::Startup
         );
         starts && path.lost == 0 && self.prr.is_none()
+    }
+
+    /// A tenth of the least RTT is no queue to speak of.
+    fn leaves_room(&self, path: &Path) -> bool {
+        let gives_way = self.id().about().signals.loss;
+        gives_way && path.lost > 0 && path.srtt > 0 && path.srtt <= path.recent_min_rtt() / 10 * 11
     }
 
     fn begin_prr(&mut self, recover_fs: u64, path: &Path) {

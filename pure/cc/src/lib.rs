@@ -81,7 +81,7 @@ pub use export::ImportError;
 pub use parameter::{
     NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,
 };
-pub use path::Path;
+pub use path::{Path, Recent};
 pub use prr::Prr;
 pub use rate_sampler::{RateSampler, RateSnapshot};
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};

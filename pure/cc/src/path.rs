@@ -4,6 +4,41 @@ use serde::{Deserialize, Serialize};
 
 use crate::{ByteRate, Nanos};
 
+/// An RTT is of late for so long at most (BBR's `MinRTTFilterLen`), ns.
+const RECENT: Nanos = 10 * crate::SECOND;
+
+/// The smallest RTT of late.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Recent {
+    /// Of the half period before, and of this one.
+    halves: [Nanos; 2],
+    until: Nanos,
+}
+
+impl Default for Recent {
+    fn default() -> Self {
+        Recent {
+            halves: [Nanos::MAX; 2],
+            until: 0,
+        }
+    }
+}
+
+impl Recent {
+    /// Takes an RTT sample in that came at `now`.
+    pub fn on_rtt(&mut self, rtt: Nanos, now: Nanos) {
+        if now >= self.until {
+            self.halves = [self.halves[1], Nanos::MAX];
+            self.until = now + RECENT / 2;
+        }
+        self.halves[1] = self.halves[1].min(rtt);
+    }
+
+    fn least(&self) -> Nanos {
+        self.halves[0].min(self.halves[1])
+    }
+}
+
 /// Measurements of the path of one flow, kept by the engine and read by the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
@@ -19,6 +54,8 @@ pub struct Path {
     pub min_rtt: Nanos,
     /// Largest RTT seen.
     pub max_rtt: Nanos,
+    /// For [`Path::recent_min_rtt`].
+    pub recent: Recent,
     /// Largest delivery rate of the last ten seconds or so, 0 while unknown.
     pub max_bw: ByteRate,
     /// Bytes delivered since the flow began.
@@ -30,6 +67,9 @@ pub struct Path {
     /// The flow moves here from an algorithm that had not found the path's capacity yet, so
     /// `max_bw` says little about it.
     pub starting: bool,
+    /// It moves here from one that gives way to loss, and no queue stands: the path may carry more
+    /// than `max_bw`, which is what loss has left.
+    pub roomy: bool,
 }
 
 impl Path {
@@ -42,11 +82,13 @@ impl Path {
             latest_rtt: 0,
             min_rtt: Nanos::MAX,
             max_rtt: 0,
+            recent: Recent::default(),
             max_bw: 0,
             delivered: 0,
             lost: 0,
             inflight: 0,
             starting: false,
+            roomy: false,
         }
     }
 
@@ -65,6 +107,15 @@ impl Path {
         self.max_rtt = self.max_rtt.max(rtt);
     }
 
+    /// Smallest RTT of the last five to ten seconds: that of the flow, unless its path has become
+    /// longer.
+    pub fn recent_min_rtt(&self) -> Nanos {
+        match self.recent.least() {
+            Nanos::MAX => self.min_rtt,
+            recent => recent.max(self.min_rtt),
+        }
+    }
+
     /// What the path can carry has been found out.
     pub fn is_known(&self) -> bool {
         self.max_bw > 0 && !self.starting
@@ -76,5 +127,33 @@ impl Path {
             return 0;
         }
         (u128::from(self.max_bw) * u128::from(self.min_rtt) / 1_000_000_000) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{MILLISECOND, SECOND};
+
+    #[test]
+    fn a_path_that_has_become_longer_is_known_after_ten_seconds() {
+        let mut path = Path::new(1448);
+        assert_eq!(path.recent_min_rtt(), Nanos::MAX);
+        for (seconds, rtt_ms, expected_ms) in [
+            (0, 40, 40),
+            (1, 30, 30),
+            (4, 30, 30),
+            (6, 200, 30),
+            (9, 210, 30),
+            (12, 205, 200),
+            (17, 220, 205),
+            (18, 35, 35),
+        ] {
+            path.on_rtt(rtt_ms * MILLISECOND);
+            path.recent.on_rtt(rtt_ms * MILLISECOND, seconds * SECOND);
+            let recent = path.recent_min_rtt();
+            assert_eq!(recent, expected_ms * MILLISECOND, "{seconds} s");
+        }
+        assert_eq!(path.min_rtt, 30 * MILLISECOND);
     }
 }

@@ -119,6 +119,33 @@ fn a_moved_flow_starts_from_the_path_and_never_in_slow_start() {
     }
 }
 
+/// What loss has left of a path with room is no measure of it: BBR looks for more, from the window
+/// that there is. Where a queue stands, or nothing was lost, the measure holds.
+#[test]
+fn bbr_looks_for_what_loss_has_kept_from_its_predecessor() {
+    for (lost, rtt_percent, roomy) in [(MSS, 100, true), (MSS, 150, false), (0, 100, false)] {
+        let mut path = measured(40);
+        path.lost = lost;
+        path.srtt = path.min_rtt * rtt_percent / 100;
+        for (from, to, starts) in [
+            (AlgorithmId::Cubic, AlgorithmId::Bbr, roomy),
+            (AlgorithmId::Hybla, AlgorithmId::Bbr3, roomy),
+            (AlgorithmId::Bbr, AlgorithmId::Bbr3, false),
+            (AlgorithmId::Cubic, AlgorithmId::Reno, false),
+        ] {
+            let mut controller = Controller::new(from, &path, 1);
+            controller.switch(to, &path, 2);
+            let control = controller.control();
+            assert_eq!(
+                control.phase == Phase::Startup,
+                starts,
+                "{from} to {to}: {lost}"
+            );
+            assert_eq!(control.cwnd / MSS, 80, "{from} to {to}");
+        }
+    }
+}
+
 #[test]
 fn an_unmeasured_flow_moves_into_slow_start() {
     let path = Path::new(MSS as u32);

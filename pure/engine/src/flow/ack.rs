@@ -261,6 +261,7 @@ impl Flow {
         }
         if let Some(rtt) = score.rtt {
             self.path.on_rtt(rtt);
+            self.path.recent.on_rtt(rtt, now);
             self.rack.tlp_allowed = true;
         }
         let rate = self.sampler.take(now, self.path.min_rtt);

@@ -133,7 +133,9 @@ impl Flow {
         };
         self.review.in_force = choice.condition;
         if self.switch(choice.algorithm) {
-            self.review.since = Some(now);
+            // What less than half a dwell has shown is no ground to stay on.
+            let age = now - self.review.started.min(now);
+            self.review.since = (age >= dwell / 2).then_some(now);
             self.review.switches += 1;
             ctx.counters.flows_switched += 1;
         }
