@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
-        compete compete-box conformance conformance-paths reproduce-acdc reproduce-compound
+        compete compete-box conformance conformance-paths reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -17,6 +17,7 @@ help:
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
 	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; an hour)'
+	@echo 'make reproduce-mystique  algorithms chosen by rules and by experience, on the paths of the Mystique paper (minutes)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
@@ -100,6 +101,9 @@ reproduce-compound: build
 	$(call run_experiments,compound-table1 compound-fig3 compound-response compound-fig4-5 compound-fairness compound-rtt-fairness \
 	    compound-routers compound-kernel compound-quic)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
+
+reproduce-mystique: build
+	$(call run_experiments,mystique-fig2 mystique-switch)
 
 reproduce-grid: build
 	$(call run_experiments,grid adverse sharing sizes)

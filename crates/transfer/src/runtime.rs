@@ -66,14 +66,35 @@ pub(crate) fn why_stream(error: &stream::Error) -> String {
     }
 }
 
-/// The same, where it comes wrapped.
+/// The same, where it comes wrapped: as the stream's error, or as that of the connection itself.
 pub(crate) fn why_io(error: &std::io::Error) -> String {
-    let inner = error.get_ref();
-    match inner.and_then(|e| e.downcast_ref::<stream::Error>()) {
-        Some(error) => why_stream(error),
-        None if error.kind() == std::io::ErrorKind::UnexpectedEof => {
-            "the other end closed it".to_owned()
+    if let Some(inner) = error.get_ref() {
+        if let Some(error) = inner.downcast_ref::<stream::Error>() {
+            return why_stream(error);
         }
-        None => error.to_string(),
+        if let Some(error) = inner.downcast_ref::<connection::Error>() {
+            return why(error);
+        }
+    }
+    match error.kind() {
+        std::io::ErrorKind::UnexpectedEof => "the other end closed it".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use s2n_quic::application;
+
+    #[test]
+    fn an_interruption_is_told_however_it_is_heard_of() {
+        let code = application::Error::from(code::INTERRUPTED);
+        let connection = connection::Error::application(code);
+        let said = "it was interrupted there";
+        assert_eq!(why(&connection), said);
+        assert_eq!(why_io(&std::io::Error::from(connection)), said);
+        let stream = stream::Error::from(connection);
+        assert_eq!(why_io(&std::io::Error::from(stream)), said);
     }
 }
