@@ -28,6 +28,8 @@ pub(crate) struct Line {
     pub colour: usize,
     /// Ascending in x.
     pub points: Vec<(f64, f64)>,
+    /// Where something happens to it.
+    pub marks: Vec<f64>,
 }
 
 /// Lines over common axes.
@@ -96,6 +98,7 @@ impl Chart {
         X::CoordDescType: Ranged<ValueType = f64> + ValueFormatter<f64>,
     {
         let mut svg = String::new();
+        let (bottom, top) = (y.start, y.end);
         let failed = |e| anyhow!("drawing a chart: {e}");
         {
             let area = SVGBackend::with_string(&mut svg, (WIDTH, HEIGHT)).into_drawing_area();
@@ -127,6 +130,12 @@ impl Chart {
                 chart
                     .draw_series(LineSeries::new(points, colour))
                     .map_err(failed)?;
+                let thin = RGBColor(1, 0, (line.colour % COLOURS) as u8).stroke_width(1);
+                let marks = line.marks.iter().map(|x| {
+                    let ends = vec![(*x, bottom), (*x, top)];
+                    PathElement::new(ends, thin)
+                });
+                chart.draw_series(marks).map_err(failed)?;
             }
             area.present().map_err(failed)?;
         }
@@ -181,6 +190,7 @@ mod tests {
                 label: "a".to_owned(),
                 colour: 3,
                 points,
+                marks: vec![1.0],
             }],
         }
     }

@@ -61,6 +61,7 @@ fn of_cell(results: &Results<'_>, rows: &Grouped<'_>, cell: usize, metric: Metri
     let line = |contestant: usize| {
         let parts = metric.parts(rows.of(cell, contestant), &[]);
         Line {
+            marks: Vec::new(),
             label: results.experiment.contestants[contestant].clone(),
             colour: contestant,
             points: cumulative(parts.into_iter().map(Part::value).collect()),
@@ -80,6 +81,7 @@ fn of_samples(results: &Results<'_>, cell: usize, column: &str) -> Vec<Line> {
         let series = ours.flat_map(|(_, observed)| &observed.series);
         let samples = series.flat_map(|series| &series.samples);
         Line {
+            marks: Vec::new(),
             label: results.experiment.contestants[contestant].clone(),
             colour: contestant,
             points: cumulative(samples.filter_map(|s| value(s, column)).collect()),
@@ -100,6 +102,7 @@ fn ratios(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
         let cells = results.cells().into_iter();
         let of = |cell| to_reference(results, rows, cell, contestant, metric);
         Line {
+            marks: Vec::new(),
             label: results.experiment.contestants[contestant].clone(),
             colour: contestant,
             points: cumulative(cells.filter_map(of).collect()),

@@ -33,6 +33,7 @@ pub(crate) fn chart(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup>
         points.sort_by(|a, b| a.0.total_cmp(&b.0));
         let middle = |(x, values): (f64, Vec<f64>)| Some((x, Statistic::Median.of(&values)?));
         Line {
+            marks: Vec::new(),
             label: experiment.contestants[contestant].clone(),
             colour: contestant,
             points: points.into_iter().filter_map(middle).collect(),

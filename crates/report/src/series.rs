@@ -9,6 +9,14 @@ use windlass_experiment::setup::PathBox;
 use crate::Results;
 use crate::chart::{Chart, Line};
 
+/// The column that is made of another one, that of what was acknowledged.
+const THROUGHPUT: &str = "throughput_mbit_s";
+const SPAN_S: f64 = 0.25;
+/// More changes of algorithm than this are counted, and not told one by one.
+const CHANGES_TOLD_MAX: usize = 6;
+/// More than this would be a wall.
+const MARKS_MAX: usize = 60;
+
 /// Charts of the first repetition of some cells.
 pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
     let charts = &results.experiment.charts;
@@ -107,13 +115,18 @@ fn chart<'a>(
     title: &str,
 ) -> Result<Markup> {
     let line = |trace: &Trace<'_>| {
-        let samples = trace.series.samples.iter();
+        let samples = &trace.series.samples;
+        let values = samples.iter();
+        let values = values.filter_map(|s| Some((s.time_s, value(s, column)?)));
+        let changes = trace.series.algorithms.iter().skip(1).map(|(at, _)| *at);
         Line {
-            label: trace.label.clone(),
+            label: format!("{}{}", trace.label, changes_in_words(trace.series)),
             colour: trace.colour,
-            points: samples
-                .filter_map(|s| Some((s.time_s, value(s, column)?)))
-                .collect(),
+            points: match column {
+                THROUGHPUT => throughput(samples),
+                _ => values.collect(),
+            },
+            marks: changes.take(MARKS_MAX).collect(),
         }
     };
     let lines = traces.map(line).filter(|line| !line.points.is_empty());
@@ -125,6 +138,38 @@ fn chart<'a>(
         lines: lines.collect(),
     };
     chart.html(title)
+}
+
+/// Which algorithms were in charge, and from when on.
+fn changes_in_words(series: &Series) -> String {
+    match &series.algorithms[..] {
+        [] | [_] => String::new(),
+        [(_, first), changes @ ..] if changes.len() <= CHANGES_TOLD_MAX => {
+            let told = changes.iter();
+            let told = told.map(|(at, name)| format!(", {name} from {at:.1} s"));
+            format!(" ({first}{})", told.collect::<String>())
+        }
+        all => format!(" ({} changes of algorithm)", all.len() - 1),
+    }
+}
+
+/// Mbit/s of what was acknowledged, over spans of [`SPAN_S`].
+fn throughput(samples: &[Sample]) -> Vec<(f64, f64)> {
+    let mut points = Vec::new();
+    let mut last: Option<(f64, u64)> = None;
+    for sample in samples {
+        let Some(acked) = sample.acked_bytes else {
+            continue;
+        };
+        let (since, before) = *last.get_or_insert((sample.time_s, acked));
+        let span = sample.time_s - since;
+        if span >= SPAN_S {
+            let mbit = acked.saturating_sub(before) as f64 * 8e-6;
+            points.push((sample.time_s, mbit / span));
+            last = Some((sample.time_s, acked));
+        }
+    }
+    points
 }
 
 /// A column by its name.
@@ -139,5 +184,43 @@ pub(crate) fn value(sample: &Sample, column: &str) -> Option<f64> {
         "acked_bytes" => sample.acked_bytes.map(|n| n as f64),
         "held_packets" => sample.held_packets.map(|n| n as f64),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn throughput_is_what_was_acknowledged_in_a_span() {
+        let sample = |n: u32| Sample {
+            time_s: f64::from(n) * 0.05,
+            acked_bytes: Some(u64::from(n) * 62_500),
+            ..Sample::default()
+        };
+        let samples: Vec<Sample> = (0..21).map(sample).collect();
+        let points = throughput(&samples);
+        assert!((3..=4).contains(&points.len()), "{points:?}");
+        assert!(
+            points.iter().all(|(_, mbit)| (mbit - 10.0).abs() < 1e-6),
+            "{points:?}"
+        );
+    }
+
+    #[test]
+    fn changes_are_told_or_counted() {
+        let mut series = Series::default();
+        assert_eq!(changes_in_words(&series), "");
+        for (at, name) in [(0.0, "bbr"), (0.1, "bbr"), (1.25, "hybla"), (6.0, "bbr")] {
+            series.note_algorithm(at, name);
+        }
+        assert_eq!(
+            changes_in_words(&series),
+            " (bbr, hybla from 1.2 s, bbr from 6.0 s)"
+        );
+        for n in 0..20 {
+            series.note_algorithm(7.0, ["reno", "bbr"][n % 2]);
+        }
+        assert_eq!(changes_in_words(&series), " (22 changes of algorithm)");
     }
 }

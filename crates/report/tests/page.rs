@@ -140,6 +140,7 @@ fn observed(experiment: &Experiment, index: usize) -> Observed {
                 index,
                 source: *source,
                 samples: (0..200).map(sample).collect(),
+                algorithms: Vec::new(),
             }));
         }
     }

@@ -73,10 +73,11 @@ pub struct ProbesObserved {
 }
 
 /// Who has sampled a series.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
     /// The server's own stack (`ss -ti`).
+    #[default]
     Server,
     /// The box that governs the flow.
     Box,
@@ -126,7 +127,7 @@ pub struct Sample {
 }
 
 /// A flow over time, as one source saw it.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Series {
     /// Index of the group in the setup.
     pub group: usize,
@@ -136,6 +137,17 @@ pub struct Series {
     pub source: Source,
     /// In order of time.
     pub samples: Vec<Sample>,
+    /// Of a box: which algorithm was in charge from when on, s; the first from the beginning.
+    pub algorithms: Vec<(f64, String)>,
+}
+
+impl Series {
+    /// At `time_s` this algorithm was in charge.
+    pub fn note_algorithm(&mut self, time_s: f64, name: &str) {
+        if self.algorithms.last().is_none_or(|(_, last)| last != name) {
+            self.algorithms.push((time_s, name.to_owned()));
+        }
+    }
 }
 
 /// What the box's process used.

@@ -73,6 +73,7 @@ fn observed(run: usize) -> Observed {
             index: 0,
             source: Source::Box,
             samples: vec![sample(10), sample(40), sample(20)],
+            algorithms: Vec::new(),
         }],
         usage: Some(Usage {
             cpu_s: 0.5,

@@ -38,11 +38,16 @@ pub(super) fn observe(
             (of_box, std::mem::take(&mut notes.boxed)),
         ] {
             if !samples.is_empty() {
+                let algorithms = match source {
+                    Source::Server => Vec::new(),
+                    _ => std::mem::take(&mut notes.algorithms),
+                };
                 series.push(Series {
                     group: transfer.group,
                     index: transfer.index,
                     source,
                     samples,
+                    algorithms,
                 });
             }
         }

@@ -23,6 +23,8 @@ pub(super) struct Notes {
     /// The box only watches.
     pub watched_only: bool,
     pub arrivals: Vec<(f64, u64)>,
+    /// Who was in charge in the box from when on, s.
+    pub algorithms: Vec<(f64, String)>,
     /// What the box said of it last.
     pub info: Option<FlowInfo>,
     pub held_packets_max: u64,
@@ -134,7 +136,12 @@ impl Watch {
         }
         for info in infos {
             if let Some(index) = self.index_of(info).filter(|index| !self.notes[*index].over) {
-                self.notes[index].boxed.push(box_sample(now, info));
+                let notes = &mut self.notes[index];
+                notes.boxed.push(box_sample(now, info));
+                let name = info.algorithm.name();
+                if notes.algorithms.last().is_none_or(|(_, last)| last != name) {
+                    notes.algorithms.push((seconds(now), name.to_owned()));
+                }
                 self.notes[index].watched_only = info.mode != Mode::Enforce;
             }
         }

@@ -218,6 +218,7 @@ fn arrived(flow: &QuicFlow, start_s: f64, said: Result<Value>, samples: Vec<Samp
         index: flow.index,
         source: Source::Server,
         samples,
+        algorithms: Vec::new(),
     });
     Arrived {
         flows: vec![observed],

@@ -263,6 +263,7 @@ impl Outcome<'_> {
                 index: flow.index,
                 source,
                 samples,
+                algorithms: Vec::new(),
             };
             if let Some(served) = self.served.get_mut(&index)
                 && !served.samples.is_empty()
@@ -283,6 +284,7 @@ impl Outcome<'_> {
                 }
                 let time_s = (line.time_ns.saturating_sub(self.start_ns)) as f64 / 1e9;
                 series.samples.push(samples::of_box(time_s, &line.flow));
+                series.note_algorithm(time_s, &line.flow.algorithm);
             }
         }
         let of_box = names.into_values().map(|(_, series)| series);
