@@ -80,6 +80,15 @@ fn line(flow: &FlowReport) -> String {
             add(name, count.to_string());
         }
     }
+    if flow.switches > 0 {
+        add("switches", flow.switches.to_string());
+    }
+    if let Some(by) = &flow.chosen_by {
+        add("chosen_by", by.clone());
+    }
+    if let Some(because) = &flow.because {
+        add("because", format!("\"{because}\""));
+    }
     if let Some(tenant) = &flow.tenant {
         add("tenant", tenant.clone());
     }

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use serde_json::{Value, json};
 use windlass_cc::Settings;
 use windlass_daemon::config_files::{self, DEFAULT_CONFIG};
@@ -46,7 +46,7 @@ pub(crate) enum Command {
 #[derive(clap::Args)]
 pub(crate) struct ExplainArgs {
     /// From the sender of the data to its receiver, a VLAN behind an @.
-    #[arg(long, value_name = "ADDR:PORT>ADDR:PORT", value_parser = flow)]
+    #[arg(long, value_name = "ADDR:PORT>ADDR:PORT")]
     flow: FlowKey,
     /// The side on which the sender is.
     #[arg(long, default_value = "inside", value_parser = values::side())]
@@ -87,26 +87,6 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
 
 fn read(path: &Path) -> Result<Config> {
     Ok(Config::parse_all(&config_files::read(path)?)?)
-}
-
-/// `10.0.0.1:443>192.0.2.7:5555@12`.
-fn flow(text: &str) -> Result<FlowKey> {
-    let help = "write it as 10.0.0.1:443>192.0.2.7:5555 or [2001:db8::1]:443>[2001:db8::2]:5555";
-    let (ends, vlan) = match text.split_once('@') {
-        Some((ends, vlan)) => (ends, vlan.parse().context("a VLAN is 0 to 4094")?),
-        None => (text, 0),
-    };
-    let (src, dst) = ends.split_once('>').context(help)?;
-    let src: std::net::SocketAddr = src.trim().parse().context(help)?;
-    let dst: std::net::SocketAddr = dst.trim().parse().context(help)?;
-    Ok(FlowKey {
-        src: src.ip().into(),
-        dst: dst.ip().into(),
-        src_port: src.port(),
-        dst_port: dst.port(),
-        vlan,
-        inner_vlan: 0,
-    })
 }
 
 fn explain(args: &ExplainArgs) -> Result<ExitCode> {

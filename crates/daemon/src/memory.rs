@@ -121,7 +121,7 @@ mod tests {
         let file = folder.path().join("deep/auto.json");
         let first = policy(&file);
         load(first.auto());
-        let transfer = windlass_auto::Transfer {
+        let transfer = windlass_engine::Transfer {
             bytes: 1_000_000,
             duration: 1_000_000_000,
         };

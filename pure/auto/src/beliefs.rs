@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::Nanos;
-use crate::chooser::{Arms, Chooser, Memory, PRIOR_VARIANCE, Place};
+use crate::chooser::{Arms, Chooser, ELSEWHERE_WEIGHT, Memory, PRIOR_VARIANCE, Place};
 use crate::evidence::{CLASSES, Evidence};
 
 /// Version of what is kept.
@@ -94,10 +94,9 @@ fn in_class(
     let (sum, count) = used.fold((0.0, 0.0), |(sum, n), e| (sum + e.mean, n + 1.0));
     let middle = if count > 0.0 { sum / count } else { 0.0 };
     let own = arms[arm][class];
-    let elsewhere = Chooser::elsewhere_weight();
-    let weight = own.weight + elsewhere;
+    let weight = own.weight + ELSEWHERE_WEIGHT;
     let advantage = chooser.advantage(arm, class);
-    let mean = (own.weight * (own.mean - middle) + elsewhere * advantage) / weight;
+    let mean = (own.weight * (own.mean - middle) + ELSEWHERE_WEIGHT * advantage) / weight;
     let within = Evidence::within(all()).variance(PRIOR_VARIANCE);
     (mean, own.variance(within), weight)
 }

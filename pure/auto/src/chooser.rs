@@ -11,14 +11,14 @@ use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::beliefs::Belief;
-use crate::evidence::{CLASSES, Evidence, class_of};
+use crate::evidence::{CLASSES, Evidence, class_of, log_goodput};
 use crate::{Nanos, Transfer};
 
 /// Most arms.
 pub const ARMS_MAX: usize = 8;
 
 /// What is believed of an arm elsewhere counts at a prefix as so many transfers of its own.
-const ELSEWHERE_WEIGHT: f64 = 2.0;
+pub(crate) const ELSEWHERE_WEIGHT: f64 = 2.0;
 /// The prior counts as so many transfers.
 const PRIOR_WEIGHT: f64 = 4.0;
 /// Variance of a single logarithm of goodput that is assumed before any is known: a factor of 1.5.
@@ -121,7 +121,7 @@ impl Chooser {
             return;
         }
         let class = class_of(transfer.bytes);
-        let value = transfer.log_goodput();
+        let value = log_goodput(transfer);
         let at = self.place_for(prefix, now);
         self.fade(at, now);
         let others = (0..self.arms()).filter(|other| *other != arm);
@@ -150,11 +150,6 @@ impl Chooser {
         let known = self.everywhere[arm][class];
         let prior = self.config.priors[arm];
         (known.weight * known.mean + PRIOR_WEIGHT * prior) / (known.weight + PRIOR_WEIGHT)
-    }
-
-    /// Elsewhere's evidence as weight at a prefix.
-    pub(crate) const fn elsewhere_weight() -> f64 {
-        ELSEWHERE_WEIGHT
     }
 
     fn fade(&mut self, at: usize, now: Nanos) {

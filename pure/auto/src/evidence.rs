@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::Transfer;
+
 /// Transfers are compared with others of their size only.
 pub const CLASSES: usize = 3;
 /// Their names: up to 100 kB, up to 2 MB, larger.
@@ -18,6 +20,13 @@ pub fn class_of(bytes: u64) -> usize {
     } else {
         2
     }
+}
+
+/// Logarithm of the goodput in bytes per second: what is compared, so that a factor counts the same
+/// on slow and on fast paths.
+pub(crate) fn log_goodput(transfer: &Transfer) -> f64 {
+    let seconds = transfer.duration.max(1) as f64 / 1e9;
+    libm::log(transfer.bytes.max(1) as f64 / seconds)
 }
 
 /// Weight, mean and sum of squared deviations of some numbers (Welford's recurrence).

@@ -15,23 +15,4 @@ pub use chooser::{ARMS_MAX, Chooser, ChooserConfig};
 pub use evidence::{CLASS_NAMES, CLASSES, class_of};
 pub use trial::{ArmReport, Finding, Quantile, Trial, TrialReport};
 
-/// Nanoseconds.
-pub type Nanos = u64;
-
-/// Data of a flow from the first byte that waited until nothing was outstanding any more.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Transfer {
-    /// Bytes acknowledged.
-    pub bytes: u64,
-    /// How long it took, ns, never 0.
-    pub duration: Nanos,
-}
-
-impl Transfer {
-    /// Logarithm of the goodput in bytes per second: what is compared, so that a factor counts the
-    /// same on slow and on fast paths.
-    fn log_goodput(&self) -> f64 {
-        let seconds = self.duration.max(1) as f64 / 1e9;
-        libm::log(self.bytes.max(1) as f64 / seconds)
-    }
-}
+use windlass_engine::{Nanos, Transfer};

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::evidence::{CLASSES, Evidence, class_of};
+use crate::evidence::{CLASSES, Evidence, class_of, log_goodput};
 use crate::{CLASS_NAMES, Transfer};
 
 /// Transfers kept of an arm and a size, for the percentiles; beyond it each further one takes the
@@ -158,7 +158,7 @@ impl Trial {
         };
         let class = &mut record.classes[class_of(transfer.bytes)];
         class.count += 1;
-        class.evidence.add(transfer.log_goodput());
+        class.evidence.add(log_goodput(transfer));
         if class.kept.len() < KEPT_MAX {
             class.kept.push(transfer.duration);
         } else if let Some(place) = class.kept.get_mut((dice % class.count) as usize) {

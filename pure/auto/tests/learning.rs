@@ -1,7 +1,8 @@
 //! A chooser finds the best arm of each destination, stays within its share and its memory, and
 //! forgets; a trial says what it can say and no more.
 
-use windlass_auto::{Chooser, ChooserConfig, Finding, Transfer, Trial};
+use windlass_auto::{Chooser, ChooserConfig, Finding, Trial};
+use windlass_engine::Transfer;
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;

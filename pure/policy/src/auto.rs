@@ -1,10 +1,10 @@
-//! `algorithm = "auto"` and `[auto]`: what flows get that policy leaves to experience; and trials.
+//! `algorithm = "auto"` and `[auto]`: what flows get that policy leaves to experience.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
-use windlass_auto::{Belief, Chooser, ChooserConfig, Trial, TrialReport};
+use windlass_auto::{Belief, Chooser, ChooserConfig};
 use windlass_cc::{AlgorithmId, Nanos, SECOND, Settings};
 use windlass_engine::{Arm, Comparison, Transfer, Verdict};
 use windlass_wire::{Addr, FlowKey};
@@ -19,8 +19,8 @@ pub(crate) const AUTO: &str = "auto";
 /// Where what was learned is kept, unless the file says otherwise.
 pub const DEFAULT_AUTO_FILE: &str = "/var/lib/windlass/auto.json";
 
-/// The arms of which nothing else is said: those that take no more than their share beside others
-/// (docs/compete.md) and that are best on some of the paths of the Mystique grid.
+/// The arms of which nothing else is said: the best where packets are lost, the usual, and the one
+/// that is gentler beside others (docs/compete.md).
 const DEFAULT_ARMS: [AlgorithmId; 3] = [AlgorithmId::Bbr, AlgorithmId::Cubic, AlgorithmId::Bbr3];
 const EXPLORE_DEFAULT: f64 = 0.05;
 const HOUR: Nanos = 3600 * SECOND;
@@ -208,22 +208,25 @@ impl Auto {
         }
     }
 
-    /// The algorithm for a flow to `dst`.
-    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: &mut Verdict) {
+    /// The verdict of a flow to `dst`.
+    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict) -> Verdict {
         let arm = match self.chooser.try_lock() {
             Ok(chooser) => chooser.choose(self.key(dst), dice).0,
             Err(_) => 0,
         };
-        verdict.algorithm = self.config.arms[arm];
-        verdict.arm = Some(Arm {
-            by: Comparison::Auto,
-            number: arm as u8,
-        });
+        Verdict {
+            algorithm: self.config.arms[arm],
+            arm: Some(Arm {
+                by: Comparison::Auto,
+                number: arm as u8,
+            }),
+            ..verdict
+        }
     }
 
     pub(crate) fn learn(&self, dst: Addr, arm: u8, transfer: &Transfer, now: Nanos) {
         if let Ok(mut chooser) = self.chooser.try_lock() {
-            chooser.learn(self.key(dst), usize::from(arm), &of(transfer), now);
+            chooser.learn(self.key(dst), usize::from(arm), transfer, now);
         }
     }
 
@@ -242,78 +245,6 @@ impl Auto {
 
     fn prefix_of(&self, base: u128) -> Prefix {
         Prefix::of(base, self.mask(base))
-    }
-}
-
-fn of(transfer: &Transfer) -> windlass_auto::Transfer {
-    windlass_auto::Transfer {
-        bytes: transfer.bytes,
-        duration: transfer.duration,
-    }
-}
-
-/// A trial, and whom it concerns; shared like [`Auto`].
-#[derive(Clone, Debug)]
-pub struct SharedTrial {
-    /// The rule whose flows take part; `None`: all that are governed.
-    pub rule: Option<String>,
-    /// What is compared.
-    pub arms: Vec<Settings>,
-    /// Share of the flows that take part.
-    pub share: f64,
-    trial: Arc<Mutex<Trial>>,
-}
-
-impl SharedTrial {
-    /// One that begins now.
-    pub fn new(rule: Option<String>, arms: Vec<Settings>, share: f64) -> SharedTrial {
-        SharedTrial {
-            rule,
-            trial: Arc::new(Mutex::new(Trial::new(arms.len(), share))),
-            arms,
-            share,
-        }
-    }
-
-    /// What came of it so far.
-    pub fn report(&self) -> TrialReport {
-        // A copy, so that nobody waits while it is being reckoned.
-        let trial = self
-            .trial
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone();
-        trial.report()
-    }
-
-    /// Replaces the algorithm of a flow that takes part.
-    pub(crate) fn draw(&self, dice: u64, verdict: &mut Verdict) {
-        let Some(arm) = self
-            .trial
-            .try_lock()
-            .ok()
-            .and_then(|trial| trial.draw(dice))
-        else {
-            return;
-        };
-        verdict.algorithm = self.arms[arm];
-        verdict.switching = None;
-        verdict.arm = Some(Arm {
-            by: Comparison::Trial,
-            number: arm as u8,
-        });
-    }
-
-    pub(crate) fn begin(&self, arm: u8) {
-        if let Ok(mut trial) = self.trial.try_lock() {
-            trial.begin(usize::from(arm));
-        }
-    }
-
-    pub(crate) fn learn(&self, arm: u8, transfer: &Transfer, dice: u64) {
-        if let Ok(mut trial) = self.trial.try_lock() {
-            trial.learn(usize::from(arm), &of(transfer), dice);
-        }
     }
 }
 

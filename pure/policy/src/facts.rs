@@ -1,6 +1,6 @@
 //! What is the case of a flow or of its path, as conditions ask for it.
 
-use windlass_engine::{LivePath, Nanos, Side};
+use windlass_engine::{LivePath, Nanos, Side, TenantId};
 use windlass_wire::{Addr, FlowKey};
 
 use crate::cel::Facts;
@@ -13,6 +13,8 @@ pub(crate) struct FlowFacts<'a> {
     pub key: &'a FlowKey,
     pub sender: Side,
     pub interface: &'a str,
+    /// The tenant whose prefixes have the sender, and what it is called.
+    pub owner: Option<TenantId>,
     pub tenant: &'a str,
     /// Since 1970, UTC.
     pub time: Nanos,
@@ -104,6 +106,7 @@ mod tests {
             key: &key,
             sender: Side::Inside,
             interface: "lan0",
+            owner: None,
             tenant: "blue",
             time: 1,
         };

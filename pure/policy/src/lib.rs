@@ -32,9 +32,11 @@ mod algorithm;
 mod auto;
 pub mod cel;
 mod config;
+mod device;
 mod error;
 mod explain;
 mod facts;
+mod files;
 mod limits;
 mod policy;
 mod prefix;
@@ -43,12 +45,12 @@ mod rule;
 mod settings;
 mod switching;
 mod tenants;
+mod trial;
 
 pub use algorithm::read as read_algorithm;
-pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief, SharedTrial};
-pub use config::{
-    BoxConfig, Config, ConfigFile, DEFAULT_CONTROL_SOCKET, IoMode, Overrides, VERSION,
-};
+pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief};
+pub use config::{Config, ConfigFile, DEFAULT_CONTROL_SOCKET, Overrides, VERSION};
+pub use device::{BoxConfig, IoMode};
 pub use error::{ConfigError, Wrong, suggest};
 pub use explain::{Explanation, Judged, SwitchState};
 pub use policy::Policy;
@@ -57,3 +59,4 @@ pub use rule::{Match, Rule, Senders};
 pub use settings::{FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};
 pub use switching::{Switch, SwitchList};
 pub use tenants::Owner;
+pub use trial::SharedTrial;

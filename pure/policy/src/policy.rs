@@ -5,11 +5,12 @@ use windlass_engine::{
 };
 use windlass_wire::{Addr, FlowKey};
 
-use crate::auto::{Auto, AutoConfig, SharedTrial, dice};
+use crate::auto::{Auto, AutoConfig, dice};
 use crate::facts::FlowFacts;
 use crate::rule::Rule;
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
+use crate::trial::SharedTrial;
 
 /// Auto and trials throw dice of their own.
 const AUTO_SALT: u64 = 1;
@@ -134,8 +135,10 @@ impl Policy {
     }
 
     pub(crate) fn facts<'a>(&'a self, key: &'a FlowKey, sender: Side, now: Nanos) -> FlowFacts<'a> {
-        let tenant = self.owner(key.src).and_then(|id| self.tenant_name(id));
+        let owner = self.owner(key.src);
+        let tenant = owner.and_then(|id| self.tenant_name(id));
         FlowFacts {
+            owner,
             key,
             sender,
             interface: &self.interfaces[sender.index()],
@@ -156,27 +159,20 @@ impl Decide for Policy {
     fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
         let facts = self.facts(flow, sender, now);
         let matches = |rule: &Rule| rule.failing(&facts).is_none();
-        let rule = self.rules.iter().position(matches)?;
-        let mut verdict = self.rules[rule].verdict?;
-        verdict.rule = Some(rule as u16);
-        verdict.tenant = verdict.tenant.or_else(|| self.owner(flow.src));
-        let rule = &self.rules[rule].name;
-        let trial = self.trial.as_ref();
-        let trial = trial.filter(|t| t.rule.as_ref().is_none_or(|name| name == rule));
-        let takes_part = |trial: &SharedTrial| {
-            let before = verdict.arm;
-            let mut drawn = verdict;
-            trial.draw(dice(self.seed, TRIAL_SALT, flow, now), &mut drawn);
-            (drawn.arm != before).then_some(drawn)
-        };
-        if let Some(drawn) = trial.and_then(takes_part) {
+        let number = self.rules.iter().position(matches)?;
+        let rule = &self.rules[number];
+        let mut verdict = rule.verdict?;
+        verdict.rule = Some(number as u16);
+        verdict.tenant = verdict.tenant.or(facts.owner);
+        let dice = |salt| dice(self.seed, salt, flow, now);
+        let trial = self.trial.as_ref().filter(|t| t.concerns(&rule.name));
+        if let Some(drawn) = trial.and_then(|t| t.draw(dice(TRIAL_SALT), verdict)) {
             return Some(drawn);
         }
-        if verdict.arm.is_some() {
-            let dice = dice(self.seed, AUTO_SALT, flow, now);
-            self.auto.choose(flow.dst, dice, &mut verdict);
-        }
-        Some(verdict)
+        Some(match verdict.arm {
+            Some(_) => self.auto.choose(flow.dst, dice(AUTO_SALT), verdict),
+            None => verdict,
+        })
     }
 
     fn choose(&self, list: u16, in_force: Option<u8>, path: &LivePath) -> Option<Choice> {

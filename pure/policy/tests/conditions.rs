@@ -1,7 +1,5 @@
 //! Rules with conditions in CEL: on the flow, and on its path while it runs.
 
-use std::net::SocketAddr;
-
 use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
 use windlass_engine::{Choice, Decide, LivePath, Side};
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
@@ -12,16 +10,7 @@ fn config(text: &str) -> Config {
 }
 
 fn flow(text: &str) -> FlowKey {
-    let (src, dst) = text.split_once('>').unwrap();
-    let (src, dst): (SocketAddr, SocketAddr) = (src.parse().unwrap(), dst.parse().unwrap());
-    FlowKey {
-        src: src.ip().into(),
-        dst: dst.ip().into(),
-        src_port: src.port(),
-        dst_port: dst.port(),
-        vlan: 0,
-        inner_vlan: 0,
-    }
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 fn algorithm(policy: &Policy, text: &str, sender: Side, now: u64) -> Option<AlgorithmId> {

@@ -1,7 +1,5 @@
 //! Which rule a flow meets, and what it gets.
 
-use std::net::SocketAddr;
-
 use windlass_cc::{AlgorithmId, MILLISECOND, SECOND, Value as Setting};
 use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
 use windlass_policy::{Config, IoMode, Overrides, Policy};
@@ -12,15 +10,8 @@ fn config(text: &str) -> Config {
 }
 
 fn flow(src: &str, dst: &str, vlan: u16) -> FlowKey {
-    let (src, dst): (SocketAddr, SocketAddr) = (src.parse().unwrap(), dst.parse().unwrap());
-    FlowKey {
-        src: src.ip().into(),
-        dst: dst.ip().into(),
-        src_port: src.port(),
-        dst_port: dst.port(),
-        vlan,
-        inner_vlan: 0,
-    }
+    let text = format!("{src}>{dst}@{vlan}");
+    text.parse().unwrap_or_else(|e| panic!("{text}: {e}"))
 }
 
 fn name(policy: &Policy, src: &str, dst: &str, vlan: u16, sender: Side) -> String {

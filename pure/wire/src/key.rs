@@ -2,6 +2,10 @@
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use core::str::FromStr;
+
+/// Largest VLAN id (IEEE 802.1Q; 4095 is reserved).
+const VLAN_MAX: u16 = 4094;
 
 /// An IPv4 or IPv6 address; IPv4 is kept as ::ffff:a.b.c.d (RFC 4291 §2.5.5.2).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
@@ -106,6 +110,71 @@ impl fmt::Display for FlowKey {
             (0, 0) => Ok(()),
             (v, 0) => write!(f, "@{v}"),
             (v, i) => write!(f, "@{v}.{i}"),
+        }
+    }
+}
+
+/// Text that is no name of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NoFlowKey;
+
+impl fmt::Display for NoFlowKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "write it as 10.0.0.1:443>192.0.2.7:5555 or [2001:db8::1]:443>[2001:db8::2]:5555, \
+             a VLAN behind an @",
+        )
+    }
+}
+
+impl core::error::Error for NoFlowKey {}
+
+/// As it is shown.
+impl FromStr for FlowKey {
+    type Err = NoFlowKey;
+
+    fn from_str(text: &str) -> Result<FlowKey, NoFlowKey> {
+        let (ends, tags) = text.split_once('@').unwrap_or((text, "0"));
+        let (vlan, inner_vlan) = tags.split_once('.').unwrap_or((tags, "0"));
+        let (src, dst) = ends.split_once('>').ok_or(NoFlowKey)?;
+        let end = |text: &str| text.trim().parse::<SocketAddr>().map_err(|_| NoFlowKey);
+        let tag = |text: &str| {
+            let tag = text.parse().ok().filter(|tag| *tag <= VLAN_MAX);
+            tag.ok_or(NoFlowKey)
+        };
+        let (src, dst) = (end(src)?, end(dst)?);
+        Ok(FlowKey {
+            src: src.ip().into(),
+            dst: dst.ip().into(),
+            src_port: src.port(),
+            dst_port: dst.port(),
+            vlan: tag(vlan)?,
+            inner_vlan: tag(inner_vlan)?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_read() {
+        for text in [
+            "10.0.0.1:443>192.0.2.7:5555",
+            "[2001:db8::1]:443>[2001:db8::2]:5555@12",
+            "10.0.0.1:1>10.0.0.2:2@7.4094",
+        ] {
+            let key: FlowKey = text.parse().unwrap();
+            assert_eq!(key.to_string(), text);
+        }
+        for wrong in [
+            "",
+            "10.0.0.1:443",
+            "10.0.0.1>10.0.0.2",
+            "1.1.1.1:1>2.2.2.2:2@4095",
+        ] {
+            assert_eq!(wrong.parse::<FlowKey>(), Err(NoFlowKey), "{wrong}");
         }
     }
 }

@@ -21,7 +21,7 @@ pub use edit::Editor;
 pub use encode::OptionWriter;
 pub use frame::FrameSpec;
 pub use insert::{insert_option, remove_option};
-pub use key::{Addr, FlowKey};
+pub use key::{Addr, FlowKey, NoFlowKey};
 pub use parse::parse;
 pub use peer::{MarkedBytes, PeerOption};
 pub use segment::{

@@ -294,7 +294,7 @@ impl Flow {
                 rate,
                 ce_bytes: marked.unwrap_or(0),
                 cwnd_limited: self.cwnd_limited(),
-                in_recovery: self.recovery.is_some() && !self.recovery_is_over(),
+                in_recovery: self.in_recovery(),
                 lost_ranges: score.lost_ranges,
             };
             self.cc.on_ack(&event, &self.path);
@@ -345,6 +345,11 @@ impl Flow {
     /// All that was outstanding when the episode began has been acknowledged.
     pub(crate) fn recovery_is_over(&self) -> bool {
         self.recovery.is_some_and(|r| self.una >= r.point)
+    }
+
+    /// Some of it has not.
+    pub(crate) fn in_recovery(&self) -> bool {
+        self.recovery.is_some() && !self.recovery_is_over()
     }
 
     pub(crate) fn leave_recovery(&mut self, now: Nanos) {

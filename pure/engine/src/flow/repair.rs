@@ -38,10 +38,9 @@ impl Flow {
         if !self.setup.receiver_sacks || self.rack.xmit_ts == 0 {
             return;
         }
-        let in_recovery = self.recovery.is_some() && !self.recovery_is_over();
         let window = self
             .rack
-            .reordering_window(&self.path, in_recovery, self.sacked_bytes);
+            .reordering_window(&self.path, self.in_recovery(), self.sacked_bytes);
         while let Some(oldest) = self.hold.order.front().copied() {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&i| {

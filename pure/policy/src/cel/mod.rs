@@ -4,6 +4,7 @@
 //! Everything textual happens here, once. What is evaluated later ([`Condition::holds`]) are
 //! comparisons of numbers, addresses and names.
 
+mod comparisons;
 mod condition;
 mod lower;
 pub(crate) mod scope;

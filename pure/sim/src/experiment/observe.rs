@@ -33,24 +33,20 @@ pub(super) fn observe(
             true => Source::Advice,
             false => Source::Box,
         };
-        for (source, samples) in [
-            (Source::Server, std::mem::take(&mut notes.server)),
-            (of_box, std::mem::take(&mut notes.boxed)),
-        ] {
-            if !samples.is_empty() {
-                let algorithms = match source {
-                    Source::Server => Vec::new(),
-                    _ => std::mem::take(&mut notes.algorithms),
-                };
-                series.push(Series {
-                    group: transfer.group,
-                    index: transfer.index,
-                    source,
-                    samples,
-                    algorithms,
-                });
-            }
-        }
+        let of_server = Series {
+            samples: std::mem::take(&mut notes.server),
+            ..Series::default()
+        };
+        let of_box = Series {
+            source: of_box,
+            ..std::mem::take(&mut notes.boxed)
+        };
+        let sampled = [of_server, of_box].into_iter();
+        series.extend(sampled.filter(|s| !s.samples.is_empty()).map(|s| Series {
+            group: transfer.group,
+            index: transfer.index,
+            ..s
+        }));
         let ends = &world.connections()[index];
         let mut flow = flow(transfer, ends, notes, boxed, end);
         flow.error = flow.error.or_else(|| left_over(setup, transfer, ends));

@@ -2,7 +2,7 @@
 
 use windlass_cc::{MILLISECOND, Nanos};
 use windlass_engine::{FlowInfo, Mode, Side};
-use windlass_experiment::observed::Sample;
+use windlass_experiment::observed::{Sample, Series};
 use windlass_experiment::setup::{PathBox, Setup};
 
 use super::flows::Transfer;
@@ -19,12 +19,10 @@ const HELD_INTERVAL: Nanos = 10 * MILLISECOND;
 #[derive(Default)]
 pub(super) struct Notes {
     pub server: Vec<Sample>,
-    pub boxed: Vec<Sample>,
+    pub boxed: Series,
     /// The box only watches.
     pub watched_only: bool,
     pub arrivals: Vec<(f64, u64)>,
-    /// Who was in charge in the box from when on, s.
-    pub algorithms: Vec<(f64, String)>,
     /// What the box said of it last.
     pub info: Option<FlowInfo>,
     pub held_packets_max: u64,
@@ -137,11 +135,9 @@ impl Watch {
         for info in infos {
             if let Some(index) = self.index_of(info).filter(|index| !self.notes[*index].over) {
                 let notes = &mut self.notes[index];
-                notes.boxed.push(box_sample(now, info));
+                notes.boxed.samples.push(box_sample(now, info));
                 let name = info.algorithm.name();
-                if notes.algorithms.last().is_none_or(|(_, last)| last != name) {
-                    notes.algorithms.push((seconds(now), name.to_owned()));
-                }
+                notes.boxed.note_algorithm(seconds(now), name);
                 self.notes[index].watched_only = info.mode != Mode::Enforce;
             }
         }

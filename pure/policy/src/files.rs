@@ -1,0 +1,116 @@
+//! From the texts of the configuration files to a [`Config`]. A mistake comes with the number of its file.
+
+use windlass_engine::Verdict;
+
+use crate::auto;
+use crate::config::{Config, ConfigFile, VERSION};
+use crate::device;
+use crate::error::Wrong;
+use crate::limits;
+use crate::read::{self, Section, Value};
+use crate::rule::Rule;
+use crate::settings::{self, DEFAULT_ALGORITHM, Known};
+use crate::tenants;
+
+/// Most rules of a configuration.
+const RULES_MAX: usize = 65_535;
+
+/// Reads all of them.
+pub(crate) fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
+    let mut config = Config::default();
+    let mut known = Known::default();
+    let mut sections = Vec::new();
+    for (at, file) in files.iter().enumerate() {
+        let mut open = || {
+            let mut file = Section::new("the file", read::document(&file.text)?);
+            read::check_version(&mut file, VERSION)?;
+            if let Some(value) = file.take("tenant") {
+                tenants::read(value, &mut known.tenants)?;
+            }
+            Ok(file)
+        };
+        sections.push(open().map_err(|wrong| (at, wrong))?);
+    }
+    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    let mut rules = Vec::new();
+    let mut rules_at = (0, 0..0);
+    for (at, mut section) in sections.into_iter().enumerate() {
+        let mut read = || {
+            if at == 0 {
+                default = read_first(&mut section, &mut config, &mut known)?;
+            }
+            if let Some(value) = section.take("rule") {
+                rules_at = (at, value.span());
+                read_rules(value, default, &mut known, &mut rules)?;
+            }
+            Ok(())
+        };
+        read().map_err(|wrong| (at, wrong))?;
+        section.finish().map_err(|wrong| (at, wrong))?;
+    }
+    if rules.is_empty() {
+        rules.push(Rule::everything(default));
+    }
+    if rules.iter().all(|r: &Rule| r.verdict.is_none()) {
+        let what = "no rule governs anything: every one has govern = false";
+        let help = "add a [[rule]] without govern = false for the flows to be governed";
+        return Err((rules_at.0, Wrong::new(rules_at.1, what, help)));
+    }
+    config.rules = rules;
+    config.tenants = known.tenants;
+    config.switch_lists = known.lists.0;
+    config.auto = known.auto;
+    Ok(config)
+}
+
+/// What only the first file has. The answer is what rules have in common.
+fn read_first(
+    file: &mut Section<'_>,
+    config: &mut Config,
+    known: &mut Known,
+) -> Result<Verdict, Wrong> {
+    if let Some(value) = file.take("box") {
+        config.device = device::read(value.section("[box]")?)?;
+    }
+    if let Some(value) = file.take("limits") {
+        config.limits = limits::read(value.section("[limits]")?)?;
+    }
+    if let Some(value) = file.take("auto") {
+        known.auto = auto::read(value.section("[auto]")?)?;
+    }
+    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    if let Some(value) = file.take("default") {
+        let mut section = value.section("[default]")?;
+        default = settings::verdict(&mut section, default, known)?;
+        section.finish()?;
+    }
+    Ok(default)
+}
+
+/// Adds the rules of a file to those of the files before.
+fn read_rules(
+    value: Value<'_>,
+    default: Verdict,
+    known: &mut Known,
+    rules: &mut Vec<Rule>,
+) -> Result<(), Wrong> {
+    for value in value.list("[[rule]]")? {
+        let section = value.section("[[rule]]")?;
+        let at = section.span();
+        let rule = Rule::read(section, rules.len() + 1, default, known)?;
+        if rules.len() == RULES_MAX {
+            let what = format!("more than {RULES_MAX} rules");
+            return Err(Wrong::new(
+                at,
+                what,
+                "say more with one rule: match, servers, ports",
+            ));
+        }
+        if rules.iter().any(|other| other.name == rule.name) {
+            let what = format!("two rules are called \"{}\"", rule.name);
+            return Err(Wrong::new(at, what, "give each a name of its own"));
+        }
+        rules.push(rule);
+    }
+    Ok(())
+}
