@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::plugin::{Fault, PluginId};
 use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
 use crate::settings::Settings;
@@ -21,6 +22,18 @@ pub struct Controller {
     mss: u64,
     /// What both want now: asked for much more often than it changes.
     control: Control,
+    /// The plugin that has failed here, until it is asked for.
+    #[serde(skip)]
+    failed: Option<Failed>,
+}
+
+/// A plugin has failed, and the policy's fallback is in charge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failed {
+    /// Which.
+    pub plugin: PluginId,
+    /// How.
+    pub fault: Fault,
 }
 
 impl Controller {
@@ -28,14 +41,38 @@ impl Controller {
     /// is all its randomness.
     pub fn new(settings: impl Into<Settings>, path: &Path, seed: u64) -> Self {
         let algorithm = settings.into().start(path, seed);
-        let control = algorithm.control();
-        Controller {
+        let mut controller = Controller {
+            control: algorithm.control(),
             algorithm,
             prr: None,
             warm: None,
             mss: mss(path),
-            control,
-        }
+            failed: None,
+        };
+        controller.replace_failed(path);
+        controller.refresh();
+        controller
+    }
+
+    /// The plugin that has failed since this was last asked.
+    pub fn take_failed(&mut self) -> Option<Failed> {
+        self.failed.take()
+    }
+
+    /// Puts the fallback in the place of a plugin that has just failed; whether it had to.
+    fn replace_failed(&mut self, path: &Path) -> bool {
+        let Algorithm::Plugin(plugin) = &self.algorithm else {
+            return false;
+        };
+        let Some((fault, fallback)) = plugin.fault() else {
+            return false;
+        };
+        self.failed = Some(Failed {
+            plugin: plugin.id(),
+            fault,
+        });
+        self.switch(fallback, path, path.delivered);
+        true
     }
 
     /// Which algorithm is in charge.
@@ -54,6 +91,9 @@ impl Controller {
             prr.on_sent(event.bytes);
         }
         self.algorithm.on_sent(event, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_sent(event, path);
+        }
         self.refresh();
     }
 
@@ -61,6 +101,9 @@ impl Controller {
     pub fn on_ack(&mut self, event: &AckEvent, path: &Path) {
         self.mss = mss(path);
         self.algorithm.on_ack(event, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_ack(event, path);
+        }
         if let Some(warm) = &mut self.warm {
             warm.on_ack(event, path, self.control.cwnd);
         }
@@ -74,6 +117,9 @@ impl Controller {
     /// The first loss or ECN mark of a window of data.
     pub fn on_congestion(&mut self, event: &CongestionEvent, path: &Path) {
         self.algorithm.on_congestion(event, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_congestion(event, path);
+        }
         if self.algorithm.uses_prr() {
             self.begin_prr(event.inflight_before, path);
         }
@@ -85,6 +131,9 @@ impl Controller {
     pub fn on_recovery_exit(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_recovery_exit(now, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_recovery_exit(now, path);
+        }
         self.refresh();
     }
 
@@ -92,6 +141,9 @@ impl Controller {
     pub fn on_rto(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_rto(now, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_rto(now, path);
+        }
         self.refresh();
     }
 
@@ -99,12 +151,18 @@ impl Controller {
     pub fn on_spurious(&mut self, now: Nanos, path: &Path) {
         self.prr = None;
         self.algorithm.on_spurious(now, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_spurious(now, path);
+        }
         self.refresh();
     }
 
     /// Sending resumes after `idle` nanoseconds with nothing in flight.
     pub fn on_idle_restart(&mut self, now: Nanos, idle: Nanos, path: &Path) {
         self.algorithm.on_idle_restart(now, idle, path);
+        if self.replace_failed(path) {
+            self.algorithm.on_idle_restart(now, idle, path);
+        }
         self.refresh();
     }
 
@@ -141,6 +199,9 @@ impl Controller {
         };
         self.warm = Warm::of(&self.algorithm).or(self.warm);
         self.algorithm = settings.into().start(path, seed);
+        if self.replace_failed(path) {
+            return;
+        }
         self.warm = self.warm.and_then(|warm| warm.revive(&mut self.algorithm));
         if self.algorithm.uses_prr() {
             self.prr = episode;

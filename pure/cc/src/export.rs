@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::Controller;
 
 /// Raised whenever the state of an algorithm changes its fields.
-const VERSION: u16 = 2;
+const VERSION: u16 = 3;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 #[derive(Serialize, Deserialize)]

@@ -49,6 +49,7 @@ with_algorithms!(modules);
 mod about;
 mod additive_increase;
 mod controller;
+mod estimates;
 mod event;
 mod export;
 mod marked_share;
@@ -56,6 +57,7 @@ mod marked_share;
 mod marking_link;
 mod parameter;
 mod path;
+pub mod plugin;
 mod prr;
 mod rate_sampler;
 mod registry;
@@ -75,7 +77,8 @@ mod windowed_filter;
 
 pub use about::{About, Signals};
 pub use additive_increase::AdditiveIncrease;
-pub use controller::Controller;
+pub use controller::{Controller, Failed};
+pub use estimates::{Estimates, Steps};
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
 pub use export::ImportError;
 pub use parameter::{

@@ -17,12 +17,13 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::estimates::{Estimates, Steps};
 use crate::parameter::{Millis, Thousandths, choices, parameters};
 use crate::scale::{bytes_over, mul_div, rate_over};
 use crate::window::{MAX_CWND_BYTES, inherited_window, initial_window, mss};
 use crate::{
-    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase,
-    Range, SECOND, Signals,
+    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Range, SECOND,
+    Signals,
 };
 
 /// Smallest window, segments (BBR's; the paper has none).
@@ -59,56 +60,30 @@ parameters! {
 pub struct MystiqueBbr {
     parameters: MystiqueBbrParameters,
     cwnd: u64,
-    /// `Nanos::MAX` while unknown.
-    min_rtt: Nanos,
-    /// 0 while unknown.
-    max_bw: ByteRate,
-    /// Start of the period; `None` before the first ACK and after idling.
-    period_start: Option<Nanos>,
+    estimates: Estimates,
 }
 
 impl MystiqueBbr {
-    fn measure(&mut self, event: &AckEvent) {
-        if let Some(rtt) = event.rtt {
-            self.min_rtt = self.min_rtt.min(rtt);
-        }
-        if let Some(sample) = event.rate {
-            self.max_bw = self.max_bw.max(sample.rate);
-        }
-    }
-
-    /// Once a period: both estimates a step toward a worse path. What the next ACKs show to be
-    /// better than that counts again.
-    fn step_back(&mut self, now: Nanos, path: &Path) {
-        let start = *self.period_start.get_or_insert(now);
-        if now.saturating_sub(start) < self.parameters.period.nanos() {
-            return;
-        }
-        self.period_start = Some(now);
+    /// The steps that the estimates take next.
+    fn steps(&self, path: &Path) -> Steps {
+        let Estimates { min_rtt, .. } = self.estimates;
         let span = match self.parameters.bw_step_per {
-            StepSpan::RoundTrip => self.min_rtt.max(1),
+            StepSpan::RoundTrip => min_rtt.max(1),
             StepSpan::Second => SECOND,
         };
-        let bw_step = rate_over(u64::from(self.parameters.bw_step) * mss(path), span);
-        // Never to nothing: a rate of nothing would mean that it is unknown.
-        let least = rate_over(mss(path), self.min_rtt.max(1)).min(self.max_bw);
-        self.max_bw = self.max_bw.saturating_sub(bw_step).max(least);
-        if self.min_rtt != Nanos::MAX {
-            let t_step = mul_div(self.min_rtt, self.parameters.t_step.get(), 1000);
-            self.min_rtt = self.min_rtt.saturating_add(t_step);
+        Steps {
+            period: self.parameters.period.nanos(),
+            t_step: mul_div(min_rtt, self.parameters.t_step.get(), 1000),
+            bw_step: rate_over(u64::from(self.parameters.bw_step) * mss(path), span),
         }
-    }
-
-    fn is_known(&self) -> bool {
-        self.max_bw > 0 && self.min_rtt != Nanos::MAX
     }
 
     fn target(&self, path: &Path) -> u64 {
         let floor = MIN_CWND_SEGMENTS * mss(path);
-        if !self.is_known() {
+        if !self.estimates.are_known() {
             return initial_window(path).max(floor);
         }
-        let product = bytes_over(self.max_bw, self.min_rtt);
+        let product = bytes_over(self.estimates.max_bw, self.estimates.min_rtt);
         mul_div(product, self.parameters.cwnd_gain.get(), 1000)
             .min(MAX_CWND_BYTES)
             .max(floor)
@@ -137,11 +112,9 @@ impl CongestionControl for MystiqueBbr {
         let mut mystique = MystiqueBbr {
             parameters: *parameters,
             cwnd: 0,
-            min_rtt: path.min_rtt,
-            max_bw: path.max_bw,
-            period_start: None,
+            estimates: Estimates::new(path),
         };
-        mystique.cwnd = if mystique.is_known() {
+        mystique.cwnd = if mystique.estimates.are_known() {
             inherited_window(path)
         } else {
             mystique.target(path)
@@ -150,8 +123,9 @@ impl CongestionControl for MystiqueBbr {
     }
 
     fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        self.measure(event);
-        self.step_back(event.now, path);
+        self.estimates.measure(event);
+        let steps = self.steps(path);
+        self.estimates.step_back(event.now, &steps, path);
         let grown = self.cwnd.saturating_add(event.delivered);
         self.cwnd = grown.min(self.target(path));
     }
@@ -169,11 +143,11 @@ impl CongestionControl for MystiqueBbr {
     }
 
     fn on_idle_restart(&mut self, _now: Nanos, _idle: Nanos, _path: &Path) {
-        self.period_start = None;
+        self.estimates.on_idle();
     }
 
     fn control(&self) -> Control {
-        let phase = if self.is_known() {
+        let phase = if self.estimates.are_known() {
             Phase::Avoidance
         } else {
             Phase::SlowStart

@@ -59,13 +59,13 @@ mod vectors {
         let rtt = 100 * MILLISECOND;
         let mut flow = Flow::new(MystiqueBbrParameters::default());
         flow.acks(5000 * MILLISECOND, rtt, RATE);
-        assert_eq!((flow.mystique.min_rtt, flow.mystique.max_bw), (rtt, RATE));
+        assert_eq!((flow.mystique.estimates.min_rtt, flow.mystique.estimates.max_bw), (rtt, RATE));
         flow.ack(rtt, RATE);
-        assert_eq!(flow.mystique.min_rtt, 110 * MILLISECOND);
+        assert_eq!(flow.mystique.estimates.min_rtt, 110 * MILLISECOND);
         // 100 segments a round trip become 99.
-        assert_eq!(flow.mystique.max_bw, 990_000);
+        assert_eq!(flow.mystique.estimates.max_bw, 990_000);
         flow.ack(rtt, RATE);
-        assert_eq!((flow.mystique.min_rtt, flow.mystique.max_bw), (rtt, RATE));
+        assert_eq!((flow.mystique.estimates.min_rtt, flow.mystique.estimates.max_bw), (rtt, RATE));
     }
 
     /// §3.2, "step by step": 100 ms become 150 in the fifth step (110, 121, 133.1, 146.4, 161).
@@ -74,9 +74,9 @@ mod vectors {
         let mut flow = Flow::new(MystiqueBbrParameters::default());
         flow.ack(100 * MILLISECOND, RATE);
         flow.acks(20 * SECOND, 150 * MILLISECOND, RATE);
-        assert_eq!(flow.mystique.min_rtt, 146_410_000);
+        assert_eq!(flow.mystique.estimates.min_rtt, 146_410_000);
         flow.acks(5 * SECOND + 10 * MILLISECOND, 150 * MILLISECOND, RATE);
-        assert_eq!(flow.mystique.min_rtt, 150 * MILLISECOND);
+        assert_eq!(flow.mystique.estimates.min_rtt, 150 * MILLISECOND);
     }
 
     /// The other reading of "bw_step = MSS": bytes per second.
@@ -89,7 +89,7 @@ mod vectors {
         let mut flow = Flow::new(parameters);
         flow.ack(100 * MILLISECOND, RATE);
         flow.acks(5 * SECOND, 100 * MILLISECOND, 0);
-        assert_eq!(flow.mystique.max_bw, RATE - MSS);
+        assert_eq!(flow.mystique.estimates.max_bw, RATE - MSS);
     }
 }
 
@@ -137,6 +137,6 @@ fn idling_makes_no_steps() {
     flow.mystique
         .on_idle_restart(flow.now, 3600 * SECOND, &flow.path);
     flow.ack(100 * MILLISECOND, 0);
-    assert_eq!(flow.mystique.min_rtt, 100 * MILLISECOND);
-    assert_eq!(flow.mystique.max_bw, RATE);
+    assert_eq!(flow.mystique.estimates.min_rtt, 100 * MILLISECOND);
+    assert_eq!(flow.mystique.estimates.max_bw, RATE);
 }

@@ -6,6 +6,7 @@ use core::str::FromStr;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
+use crate::plugin::{self, Plugin, PluginId, PluginParameters};
 use crate::settings::Settings;
 use crate::{
     About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Parameter, Parameters,
@@ -20,71 +21,101 @@ macro_rules! registry {
         #[allow(clippy::large_enum_variant)]
         pub enum Algorithm {
             $(#[doc = $name] $variant(crate::$module::$variant),)+
+            /// One from outside.
+            Plugin(Box<Plugin>),
         }
 
         /// The name of an algorithm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum AlgorithmId {
             $(#[doc = $name] $variant,)+
+            /// One from outside.
+            Plugin(PluginId),
         }
 
         /// The parameters of any of the algorithms.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) enum AnyParameters {
             $($variant(<crate::$module::$variant as CongestionControl>::Parameters),)+
+            Plugin(PluginParameters),
         }
 
         impl AlgorithmId {
-            /// All of them, in the order of the registry.
+            /// Those of Windlass' own, in the order of the registry.
             pub const ALL: &'static [AlgorithmId] = &[$(AlgorithmId::$variant),+];
 
             /// The Linux name.
             pub const fn name(self) -> &'static str {
-                match self { $(AlgorithmId::$variant => $name),+ }
+                match self {
+                    $(AlgorithmId::$variant => $name,)+
+                    AlgorithmId::Plugin(id) => id.description().name,
+                }
             }
 
             /// What it says of itself.
             pub const fn about(self) -> &'static About {
                 match self {
-                    $(AlgorithmId::$variant => &<crate::$module::$variant as CongestionControl>::ABOUT),+
+                    $(AlgorithmId::$variant => &<crate::$module::$variant as CongestionControl>::ABOUT,)+
+                    AlgorithmId::Plugin(id) => &id.description().about,
                 }
             }
 
             /// What can be set.
             pub const fn parameters(self) -> &'static [Parameter] {
-                match self { $(AlgorithmId::$variant => {
-                    <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::LIST
-                })+ }
+                match self {
+                    $(AlgorithmId::$variant => {
+                        <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::LIST
+                    })+
+                    AlgorithmId::Plugin(id) => id.description().parameters,
+                }
             }
 
             /// Named sets of values.
             pub const fn presets(self) -> &'static [Preset] {
-                match self { $(AlgorithmId::$variant => {
-                    <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::PRESETS
-                })+ }
+                match self {
+                    $(AlgorithmId::$variant => {
+                        <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::PRESETS
+                    })+
+                    AlgorithmId::Plugin(_) => &[],
+                }
             }
 
             /// Bytes of state that a flow needs for it.
             pub const fn state_bytes(self) -> usize {
-                match self { $(AlgorithmId::$variant => size_of::<crate::$module::$variant>()),+ }
+                match self {
+                    $(AlgorithmId::$variant => size_of::<crate::$module::$variant>(),)+
+                    AlgorithmId::Plugin(_) => size_of::<Plugin>(),
+                }
             }
         }
 
         impl AnyParameters {
             pub(crate) fn default_of(id: AlgorithmId) -> Self {
-                match id { $(AlgorithmId::$variant => AnyParameters::$variant(Default::default())),+ }
+                match id {
+                    $(AlgorithmId::$variant => AnyParameters::$variant(Default::default()),)+
+                    AlgorithmId::Plugin(id) => AnyParameters::Plugin(PluginParameters::of(id)),
+                }
             }
 
             pub(crate) const fn id(&self) -> AlgorithmId {
-                match self { $(AnyParameters::$variant(_) => AlgorithmId::$variant),+ }
+                match self {
+                    $(AnyParameters::$variant(_) => AlgorithmId::$variant,)+
+                    AnyParameters::Plugin(p) => AlgorithmId::Plugin(p.id),
+                }
             }
 
             pub(crate) fn get(&self, name: &str) -> Option<Value> {
-                match self { $(AnyParameters::$variant(p) => p.get(name)),+ }
+                match self {
+                    $(AnyParameters::$variant(p) => p.get(name),)+
+                    AnyParameters::Plugin(p) => p.get(name),
+                }
             }
 
             pub(crate) fn put(&mut self, name: &str, value: Value) -> Option<()> {
-                match self { $(AnyParameters::$variant(p) => p.put(name, value)),+ }
+                match self {
+                    $(AnyParameters::$variant(p) => p.put(name, value),)+
+                    AnyParameters::Plugin(p) => p.put(name, value),
+                }
             }
 
             pub(crate) fn start(&self, path: &Path, seed: u64) -> Algorithm {
@@ -92,6 +123,9 @@ macro_rules! registry {
                     $(AnyParameters::$variant(p) => {
                         Algorithm::$variant(CongestionControl::new(path, p, seed))
                     })+
+                    AnyParameters::Plugin(p) => {
+                        Algorithm::Plugin(Box::new(Plugin::new(path, p, seed)))
+                    }
                 }
             }
         }
@@ -101,7 +135,10 @@ macro_rules! registry {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 let mut pair = serializer.serialize_tuple(2)?;
                 pair.serialize_element(self.id().name())?;
-                match self { $(Algorithm::$variant(a) => pair.serialize_element(a)?),+ }
+                match self {
+                    $(Algorithm::$variant(a) => pair.serialize_element(a)?,)+
+                    Algorithm::Plugin(a) => pair.serialize_element(a)?,
+                }
                 pair.end()
             }
         }
@@ -123,6 +160,10 @@ macro_rules! registry {
                     $(AlgorithmId::$variant => {
                         Algorithm::$variant(pair.next_element()?.ok_or_else(|| short(1))?)
                     })+
+                    AlgorithmId::Plugin(id) => {
+                        let plugin = pair.next_element_seed(id)?.ok_or_else(|| short(1))?;
+                        Algorithm::Plugin(Box::new(plugin))
+                    }
                 })
             }
         }
@@ -130,8 +171,11 @@ macro_rules! registry {
         /// Every method as in [`CongestionControl`].
         impl Algorithm {
             /// Which one it is.
-            pub const fn id(&self) -> AlgorithmId {
-                match self { $(Algorithm::$variant(_) => AlgorithmId::$variant),+ }
+            pub fn id(&self) -> AlgorithmId {
+                match self {
+                    $(Algorithm::$variant(_) => AlgorithmId::$variant,)+
+                    Algorithm::Plugin(a) => AlgorithmId::Plugin(a.id()),
+                }
             }
 
             registry!(@forward [$($variant)+]
@@ -153,12 +197,18 @@ macro_rules! registry {
 
             /// See [`CongestionControl::control`].
             pub fn control(&self) -> Control {
-                match self { $(Algorithm::$variant(a) => a.control()),+ }
+                match self {
+                    $(Algorithm::$variant(a) => a.control(),)+
+                    Algorithm::Plugin(a) => a.control(),
+                }
             }
 
             /// See [`CongestionControl::uses_prr`].
             pub fn uses_prr(&self) -> bool {
-                match self { $(Algorithm::$variant(a) => a.uses_prr()),+ }
+                match self {
+                    $(Algorithm::$variant(a) => a.uses_prr(),)+
+                    Algorithm::Plugin(a) => a.uses_prr(),
+                }
             }
         }
     };
@@ -171,7 +221,10 @@ macro_rules! registry {
     (@body [$($variant:ident)+] [$(#[$doc:meta])*] $method:ident [$($arg:ident: $ty:ty),*] $args:tt) => {
         $(#[$doc])*
         pub fn $method(&mut self, $($arg: $ty),*) {
-            match self { $(Algorithm::$variant(a) => registry!(@call a $method $args)),+ }
+            match self {
+                $(Algorithm::$variant(a) => registry!(@call a $method $args),)+
+                Algorithm::Plugin(a) => registry!(@call a $method $args),
+            }
         }
     };
     (@call $a:ident $method:ident ($($arg:ident),*)) => { $a.$method($($arg),*) };
@@ -186,6 +239,12 @@ impl<'de> Deserialize<'de> for Algorithm {
 }
 
 impl AlgorithmId {
+    /// All that this process knows: its own, then plugins.
+    pub fn known() -> Vec<AlgorithmId> {
+        let own = AlgorithmId::ALL.iter().copied();
+        own.chain(plugin::known()).collect()
+    }
+
     /// What it is and where it comes from, in one line.
     pub const fn summary(self) -> &'static str {
         self.about().summary
@@ -214,7 +273,7 @@ pub struct UnknownAlgorithm {
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown algorithm \"{}\"; known:", self.name)?;
-        for id in AlgorithmId::ALL {
+        for id in AlgorithmId::known() {
             write!(f, " {id}")?;
         }
         Ok(())
@@ -231,6 +290,7 @@ impl FromStr for AlgorithmId {
             .iter()
             .copied()
             .find(|id| id.name() == name)
+            .or_else(|| plugin::find(name).map(AlgorithmId::Plugin))
             .ok_or_else(|| UnknownAlgorithm {
                 name: name.to_owned(),
             })

@@ -54,6 +54,15 @@ impl Settings {
         self.parameters.id()
     }
 
+    /// The algorithm that goes on with a flow when a plugin fails. One of Windlass' own needs none.
+    #[must_use]
+    pub fn with_fallback(mut self, fallback: AlgorithmId) -> Settings {
+        if let AnyParameters::Plugin(plugin) = &mut self.parameters {
+            plugin.fallback = fallback;
+        }
+        self
+    }
+
     /// A new instance for a flow whose path is known as far as `path` says.
     pub fn start(&self, path: &Path, seed: u64) -> Algorithm {
         self.parameters.start(path, seed)

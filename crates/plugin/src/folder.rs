@@ -1,0 +1,163 @@
+//! Where plugins are kept: a folder with a file `NAME.wasm` for each.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use windlass_cc::AlgorithmId;
+
+use crate::module::{Added, add};
+use crate::{MODULE_BYTES_MAX, PluginError};
+
+/// The folder, unless [`Folder::VARIABLE`] names another.
+const DEFAULT: &str = "/var/lib/windlass/plugins";
+
+/// A folder of plugins.
+#[derive(Clone, Debug)]
+pub struct Folder(PathBuf);
+
+impl Folder {
+    /// The environment variable that names it.
+    pub const VARIABLE: &str = "WINDLASS_PLUGINS";
+
+    /// This one.
+    pub fn new(path: impl Into<PathBuf>) -> Folder {
+        Folder(path.into())
+    }
+
+    /// The one that `variable`, the value of [`Folder::VARIABLE`], names, or the usual one.
+    pub fn chosen(variable: Option<&OsStr>) -> Folder {
+        Folder(variable.map_or_else(|| DEFAULT.into(), PathBuf::from))
+    }
+
+    /// Its path.
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// Takes in all plugins of the folder, by their names. One that cannot be used does not keep the
+    /// others from it. A folder that does not exist is empty.
+    pub fn load(&self) -> Vec<Result<Added, PluginError>> {
+        let files = match self.files() {
+            Ok(files) => files,
+            Err(wrong) => return vec![Err(wrong)],
+        };
+        let load = |file: PathBuf| {
+            let within = |e: PluginError| match e {
+                e @ PluginError::File { .. } => e,
+                e => PluginError::File {
+                    path: file.clone(),
+                    source: io::Error::other(e),
+                },
+            };
+            read(&file).and_then(|wasm| add(&wasm)).map_err(within)
+        };
+        files.into_iter().map(load).collect()
+    }
+
+    /// Takes in the module in `file`, and keeps it in the folder under the name it gives itself.
+    ///
+    /// # Errors
+    /// It cannot be used or not be kept; the folder is as it was then.
+    pub fn add(&self, file: &Path) -> Result<Added, PluginError> {
+        let wasm = read(file)?;
+        let added = add(&wasm)?;
+        self.keep(added.id, &wasm)?;
+        Ok(added)
+    }
+
+    /// Takes in the plugin `name` of the folder, which another process has put there.
+    ///
+    /// # Errors
+    /// It is not there, or cannot be used.
+    pub fn load_one(&self, name: &str) -> Result<Added, PluginError> {
+        add(&read(&self.place(name))?)
+    }
+
+    /// Takes a plugin out of the folder. Processes that know it go on knowing it.
+    ///
+    /// # Errors
+    /// There is none of this name.
+    pub fn remove(&self, name: &str) -> Result<(), PluginError> {
+        let names = self.names()?;
+        if !names.iter().any(|known| known == name) {
+            return Err(PluginError::Unknown {
+                name: name.to_owned(),
+                known: if names.is_empty() {
+                    "none".into()
+                } else {
+                    names.join(", ")
+                },
+            });
+        }
+        let path = self.place(name);
+        fs::remove_file(&path).map_err(|source| PluginError::File { path, source })
+    }
+
+    /// The names of those that are kept.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub fn names(&self) -> Result<Vec<String>, PluginError> {
+        let name = |file: PathBuf| Some(file.file_stem()?.to_str()?.to_owned());
+        Ok(self.files()?.into_iter().filter_map(name).collect())
+    }
+
+    fn place(&self, name: &str) -> PathBuf {
+        self.0.join(name).with_extension("wasm")
+    }
+
+    fn files(&self) -> Result<Vec<PathBuf>, PluginError> {
+        let wrong = |source| PluginError::File {
+            path: self.0.clone(),
+            source,
+        };
+        let entries = match fs::read_dir(&self.0) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(wrong)?,
+        };
+        let mut files = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(wrong)?.path();
+            if path.extension() == Some(OsStr::new("wasm")) {
+                files.push(path);
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+
+    /// The whole file or none.
+    fn keep(&self, id: AlgorithmId, wasm: &[u8]) -> Result<(), PluginError> {
+        let path = self.place(id.name());
+        let new = path.with_extension("new");
+        let write = || {
+            fs::create_dir_all(&self.0)?;
+            let mut file = fs::File::create(&new)?;
+            file.write_all(wasm)?;
+            file.sync_all()?;
+            fs::rename(&new, &path)
+        };
+        write().map_err(|source| {
+            // What is left of it is of no use; that it cannot be removed says nothing new.
+            let _ = fs::remove_file(&new);
+            PluginError::File {
+                path: path.clone(),
+                source,
+            }
+        })
+    }
+}
+
+fn read(file: &Path) -> Result<Vec<u8>, PluginError> {
+    let wrong = |source| PluginError::File {
+        path: file.to_owned(),
+        source,
+    };
+    let length = fs::metadata(file).map_err(wrong)?.len();
+    if length > MODULE_BYTES_MAX as u64 {
+        return Err(PluginError::TooLarge(length as usize));
+    }
+    fs::read(file).map_err(wrong)
+}

@@ -1,0 +1,32 @@
+//! Plugins: congestion control algorithms that are WebAssembly modules, beside those of `windlass-cc`.
+//!
+//! `sdk/c/windlass.h` is the interface that a module is written to; docs/plugins.md explains it. A module
+//! is compiled once, and every worker has one instance of it; the state of a flow is bytes that are
+//! copied in before a call and out after it. A call may take [`CALL_FUEL`] instructions and
+//! [`MEMORY_BYTES_MAX`] of memory, and nothing but the functions of the interface is there to be
+//! imported: no clock, no randomness, no files. One that fails is replaced by the policy's
+//! fallback within the same call ([`windlass_cc::Failed`]).
+
+mod about;
+mod block;
+mod check;
+mod error;
+mod folder;
+mod host;
+mod instance;
+mod module;
+
+pub use error::PluginError;
+pub use folder::Folder;
+pub use module::{Added, Status, add, statuses};
+
+/// Instructions that one call may take, about 50 µs; then the plugin has failed.
+pub const CALL_FUEL: u64 = 100_000;
+/// Bytes of memory that an instance may have: 16 pages.
+pub const MEMORY_BYTES_MAX: usize = 16 * 65_536;
+/// Bytes that a module may have.
+pub const MODULE_BYTES_MAX: usize = 1 << 20;
+/// Calls that may fail, over all flows, before a plugin is not asked any more.
+pub const FAULTS_MAX: u32 = 8;
+/// The version of the interface that is spoken here.
+pub const ABI_VERSION: i32 = 1;

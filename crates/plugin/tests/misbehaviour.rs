@@ -1,0 +1,267 @@
+//! What a module may not do: at once when it is added, and later, when it fails in charge of a flow.
+
+mod modules;
+
+use modules::{ON_777, about, wat};
+use windlass_cc::plugin::Fault;
+use windlass_cc::{
+    AckEvent, AlgorithmId, CongestionEvent, Controller, MILLISECOND, Path, SECOND, Settings, Signal,
+};
+use windlass_plugin::{FAULTS_MAX, add, statuses};
+
+fn refused(module: &str) -> String {
+    add(module.as_bytes())
+        .expect_err("it is refused")
+        .to_string()
+}
+
+#[test]
+fn what_cannot_be_used_is_told() {
+    let fine = |name: &str| wat(&about(name, 8), "", "");
+    let other = |from: &str, to: &str| {
+        let text = fine("t_other");
+        assert!(text.contains(from), "{from}");
+        text.replace(from, to)
+    };
+    let cases: Vec<(String, &str)> = vec![
+        ("no module".into(), "not a module that can be run here"),
+        (
+            other("\"on_rto\"", "\"on_rtx\""),
+            "has no function on_rto: export on_start",
+        ),
+        (other("(export \"memory\")", ""), "has no export \"memory\""),
+        (
+            other("(result i32) (i32.const 1))", "(result i32) (i32.const 2))"),
+            "speaks version 2",
+        ),
+        (
+            other("\"isLoss\"", "\"random\""),
+            "imports windlass.random, which there is not",
+        ),
+        (
+            other("(i32.const 8))", "(i32.const 65530))"),
+            "address 65530",
+        ),
+        (other("(i32.const 8))", "(i32.const 12))"), "at address 12"),
+        (
+            other("(i32.const 4096))", "(i32.const -5))"),
+            "no zero byte ends it",
+        ),
+        (
+            other("\"memory\") 1)", "\"memory\") 20)"),
+            "not a module that can be run here",
+        ),
+        (wat("name = 5", "", ""), "windlass_about"),
+        (
+            wat(&about("t_key", 8).replace("advice", "advise"), "", ""),
+            "unknown field `advise`",
+        ),
+        (
+            wat(&about("t state", 8), "", ""),
+            "\"t state\" cannot be a name",
+        ),
+        (
+            wat(&about("t_state", 300), "", ""),
+            "300 bytes of state: a flow has 256",
+        ),
+        (fine("cubic"), "cubic is an algorithm of Windlass' own"),
+        (
+            wat(&about("t_loop", 8), "(loop $l (br $l))", ""),
+            "it did not end within its instructions",
+        ),
+        (
+            wat(&about("t_trap", 8), "unreachable", ""),
+            "(on_ack): it trapped: it reached what",
+        ),
+        (
+            wat(&about("t_zero", 8), "(call $setCwnd (i64.const 0))", ""),
+            "(on_ack): it answered nonsense: a window of less than a segment",
+        ),
+        (
+            wat(&about("t_minus", 8), "", "(call $setCwnd (i64.const -1))"),
+            "(on_congestion): it answered nonsense",
+        ),
+        (
+            wat(
+                &about("t_much", 8),
+                "(call $setCwnd (i64.const 1099511627777))",
+                "",
+            ),
+            "a window of more than 2^40 bytes",
+        ),
+        (
+            // Counts the calls of all flows: the window of one depends on the other.
+            wat(
+                &about("t_shared", 8),
+                "(global.set $calls (i64.add (global.get $calls) (i64.const 1)))
+                 (call $setCwnd (i64.add (i64.const 100000) (global.get $calls)))",
+                "",
+            ),
+            "keep all that is remembered of a flow in its state",
+        ),
+        (
+            wat(
+                &about("t_grow", 8),
+                "(drop (memory.grow (i32.const 1)))(drop (memory.grow (i32.const 15)))
+                 (if (i32.lt_s (memory.grow (i32.const 1)) (i32.const 0)) (then unreachable))",
+                "",
+            ),
+            "it trapped",
+        ),
+    ];
+    for (module, expected) in &cases {
+        let error = refused(module);
+        assert!(error.contains(expected), "{expected:?} in {error:?}");
+        assert!(!error.contains('\n'), "{error:?}");
+    }
+    let too_large = vec![0; windlass_plugin::MODULE_BYTES_MAX + 1];
+    assert!(
+        add(&too_large)
+            .unwrap_err()
+            .to_string()
+            .contains("at most 1048576")
+    );
+    assert!(
+        "t_other".parse::<AlgorithmId>().is_err(),
+        "nothing refused is known"
+    );
+}
+
+fn ack(now: u64) -> AckEvent {
+    AckEvent {
+        now,
+        acked: 777,
+        delivered: 777,
+        inflight_before: 7770,
+        inflight: 6993,
+        cwnd_limited: true,
+        ..AckEvent::default()
+    }
+}
+
+fn path() -> Path {
+    let mut path = Path::new(777);
+    path.on_rtt(50 * MILLISECOND);
+    path.max_bw = 777_000;
+    path.inflight = 6993;
+    path.delivered = 77_700;
+    path
+}
+
+/// A loop, a trap and nonsense, each in the first ACK on a path of the test's own: before that ACK is
+/// done, the fallback is in charge and has been told of it.
+#[test]
+fn the_fallback_takes_over_within_the_ack() {
+    let bodies = [
+        ("w_loop", "(loop $l (br $l))", Fault::OutOfTime),
+        (
+            "w_trap",
+            "unreachable",
+            Fault::Trap("it reached what it calls unreachable (a panic)"),
+        ),
+        (
+            "w_zero",
+            "(call $setCwnd (i64.const 776))",
+            Fault::Nonsense("a window of less than a segment"),
+        ),
+        (
+            "w_memory",
+            "(drop (i64.load (i32.const 2000000)))",
+            Fault::Trap("it touched memory that is not its own"),
+        ),
+    ];
+    for (name, body, fault) in bodies {
+        let body = format!("(if {ON_777} (then {body}))");
+        let id = add(wat(&about(name, 8), &body, "").as_bytes())
+            .expect(name)
+            .id;
+        let settings = Settings::from(id).with_fallback(AlgorithmId::Reno);
+        let path = path();
+        let mut flow = Controller::new(settings, &path, 1);
+        assert_eq!((flow.id(), flow.take_failed()), (id, None), "{name}");
+        flow.on_ack(&ack(SECOND), &path);
+        let failed = flow.take_failed().expect(name);
+        assert_eq!(
+            (failed.plugin.description().name, failed.fault),
+            (name, fault)
+        );
+        assert_eq!(flow.take_failed(), None, "told once");
+
+        // As if the flow had been moved to the fallback, which then saw the ACK.
+        let mut moved = Controller::new(id, &path, 1);
+        moved.switch(AlgorithmId::Reno, &path, 1);
+        moved.on_ack(&ack(SECOND), &path);
+        assert_eq!(flow.id(), AlgorithmId::Reno, "{name}");
+        assert_eq!(flow.control(), moved.control(), "{name}");
+    }
+}
+
+#[test]
+fn a_loss_that_the_plugin_failed_at_is_the_fallbacks() {
+    let body = format!("(if {ON_777} (then unreachable))");
+    let id = add(wat(&about("x_loss", 8), "", &body).as_bytes())
+        .expect("a plugin")
+        .id;
+    let path = path();
+    let mut flow = Controller::new(
+        Settings::from(id).with_fallback(AlgorithmId::Reno),
+        &path,
+        1,
+    );
+    let event = CongestionEvent {
+        now: SECOND,
+        signal: Signal::Loss,
+        inflight_before: 77_700,
+        lost: 777,
+    };
+    flow.on_congestion(&event, &path);
+    let mut moved = Controller::new(id, &path, 1);
+    moved.switch(AlgorithmId::Reno, &path, 1);
+    let before = moved.control().cwnd;
+    moved.on_congestion(&event, &path);
+    assert_eq!(
+        (flow.id(), flow.control()),
+        (AlgorithmId::Reno, moved.control())
+    );
+    assert_eq!(flow.control().ssthresh, before / 2);
+}
+
+/// After so many failures it is not asked any more, and says so; a new version begins anew.
+#[test]
+fn what_fails_again_and_again_is_suspended_until_it_is_replaced() {
+    let body = format!("(if {ON_777} (then (loop $l (br $l))))");
+    let module = wat(&about("y_suspended", 8), &body, "");
+    let id = add(module.as_bytes()).expect("a plugin").id;
+    let path = path();
+    let status = || {
+        statuses()
+            .into_iter()
+            .find(|s| s.name == "y_suspended")
+            .expect("known")
+    };
+    assert_eq!(
+        (status().faults, status().suspended, status().last_fault),
+        (0, false, None)
+    );
+    for n in 0..FAULTS_MAX {
+        let mut flow = Controller::new(id, &path, 1);
+        assert_eq!(flow.id(), id, "{n}");
+        flow.on_ack(&ack(SECOND), &path);
+        assert_eq!(flow.id(), AlgorithmId::Cubic, "{n}");
+    }
+    let mut flow = Controller::new(id, &path, 1);
+    assert_eq!(flow.id(), AlgorithmId::Cubic);
+    assert_eq!(flow.take_failed().map(|f| f.fault), Some(Fault::Suspended));
+    let said = status().last_fault.expect("it failed");
+    assert!(
+        status().suspended && said.contains("instructions"),
+        "{said}"
+    );
+
+    let mended = wat(&about("y_suspended", 8), "", "");
+    let newer = add(mended.as_bytes()).expect("a plugin").id;
+    assert_ne!(newer, id);
+    assert_eq!("y_suspended".parse(), Ok(newer));
+    assert!(!status().suspended);
+    assert_eq!(Controller::new(newer, &path, 1).id(), newer);
+}
