@@ -24,7 +24,9 @@ help:
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
          nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
-         openvswitch-switch
+         openvswitch-switch lld
+# To compile a plugin in Rust for the tests; not with rustup's target there, whose packages exclude Debian's.
+DEBIAN_WASM = rustc libstd-rust-dev-wasm32
 
 setup:
 	@missing=$$(for p in $(DEBIAN); do \
@@ -50,6 +52,10 @@ lint: setup
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: lint
+	@ls "$$(rustc --print target-libdir --target wasm32-unknown-unknown 2>/dev/null)" >/dev/null 2>&1 \
+	    || dpkg-query -W $(DEBIAN_WASM) >/dev/null 2>&1 || { echo 'installing: $(DEBIAN_WASM)'; apt-get update -qq; \
+	    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $(DEBIAN_WASM) >/dev/null; } \
+	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
 # The long runs: 10,000 adverse networks; 1 GB each way through the box, killed in mid-transfer.
@@ -59,7 +65,7 @@ soak: build
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
 
 bench: build
-	$(CARGO) bench --locked -p windlass-wire -p windlass-cc
+	$(CARGO) bench --locked -p windlass-wire -p windlass-cc -p windlass-plugin
 	$(CARGO) bench --locked -p windlass-sim --bench engine
 	$(CARGO) build --release --locked -p windlass-io --examples
 	$(CARGO) bench --locked -p windlass-lab --bench forwarding

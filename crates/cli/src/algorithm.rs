@@ -6,18 +6,24 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use windlass_cc::{AlgorithmId, Parameter, Preset, Range, Settings, Value};
+use windlass_daemon::control::PluginReport;
 
-use crate::{print, print_json, values};
+use crate::ask::Control;
+use crate::{plugins, print, print_json, values};
 
 /// The congestion control algorithms.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
-    /// List them, a line each.
+    /// List them, a line each, plugins last.
     List {
         /// As JSON.
         #[arg(short, long)]
         json: bool,
+        #[command(flatten)]
+        control: Control,
     },
+    Add(plugins::AddArgs),
+    Remove(plugins::RemoveArgs),
     /// What one is, when to use it, and what can be set.
     Show {
         /// The algorithm.
@@ -33,6 +39,11 @@ pub(crate) enum Command {
 struct Entry {
     name: &'static str,
     summary: &'static str,
+    /// It was added.
+    plugin: bool,
+    /// How it does in the running windlass.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<PluginReport>,
 }
 
 #[derive(Serialize)]
@@ -80,26 +91,52 @@ struct Set {
 
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
     match command {
-        Command::List { json } => list(json),
+        Command::List { json, control } => list(json, &control),
+        Command::Add(args) => plugins::add(&args),
+        Command::Remove(args) => plugins::remove(&args),
         Command::Show { name, json: true } => print_json(&describe(name)),
         Command::Show { name, .. } => print(&page(name)?),
     }
 }
 
-fn list(json: bool) -> Result<ExitCode> {
-    let all = AlgorithmId::ALL.iter().map(|id| Entry {
+fn list(json: bool, control: &Control) -> Result<ExitCode> {
+    let known = AlgorithmId::known();
+    let any_plugin = known.len() > AlgorithmId::ALL.len();
+    let running = if any_plugin {
+        plugins::running(control)?
+    } else {
+        None
+    };
+    let entry = |id: &AlgorithmId| Entry {
         name: id.name(),
         summary: id.summary(),
-    });
-    let all: Vec<Entry> = all.collect();
+        plugin: matches!(id, AlgorithmId::Plugin(_)),
+        running: running
+            .iter()
+            .flatten()
+            .find(|report| report.name == id.name())
+            .cloned(),
+    };
+    let all: Vec<Entry> = known.iter().map(entry).collect();
     if json {
         return print_json(&all);
     }
     let width = all.iter().map(|e| e.name.len()).max().unwrap_or(0);
-    let lines = all
-        .iter()
-        .map(|e| format!("{:width$}  {}\n", e.name, e.summary));
-    print(&lines.collect::<String>())
+    let mut text = String::new();
+    for e in &all {
+        let plugin = if e.plugin { "[plugin] " } else { "" };
+        writeln!(text, "{:width$}  {plugin}{}", e.name, e.summary)?;
+        if let Some(report) = e.running.as_ref().filter(|r| r.faults > 0) {
+            let last = report.last_fault.as_deref().unwrap_or("");
+            let suspended = if report.suspended { ", suspended" } else { "" };
+            writeln!(
+                text,
+                "{:width$}  failed {} times{suspended}: {last}",
+                "", report.faults
+            )?;
+        }
+    }
+    print(&text)
 }
 
 fn describe(id: AlgorithmId) -> Description {

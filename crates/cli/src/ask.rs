@@ -21,6 +21,11 @@ pub(crate) struct Control {
 }
 
 impl Control {
+    /// Whether a daemon may be listening there.
+    pub(crate) fn is_there(&self) -> bool {
+        self.control.exists()
+    }
+
     /// Asks it.
     pub(crate) fn ask(&self, request: Request) -> Result<Answer> {
         Ok(ask(&self.control, request)?)

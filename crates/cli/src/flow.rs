@@ -86,6 +86,9 @@ fn line(flow: &FlowReport) -> String {
     if let Some(by) = &flow.chosen_by {
         add("chosen_by", by.clone());
     }
+    if let Some(failed) = &flow.plugin_failed {
+        add("in the place of plugin", failed.clone());
+    }
     if let Some(because) = &flow.because {
         add("because", format!("\"{because}\""));
     }

@@ -16,6 +16,7 @@ mod kernel;
 mod lab;
 mod path;
 mod place;
+mod plugins;
 mod policy;
 mod recv;
 mod run;
@@ -70,6 +71,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    plugins::load();
     let done = match Cli::parse().command {
         Command::Run(args) => run::run(args),
         Command::Attach(args) => attach::attach(args),

@@ -8,7 +8,7 @@ use windlass_policy::{IoMode, MODES, REDUNDANCIES};
 
 /// An algorithm by its name.
 pub(crate) fn algorithm() -> impl TypedValueParser<Value = AlgorithmId> {
-    let names = AlgorithmId::ALL.iter().map(|id| id.name());
+    let names = AlgorithmId::known().into_iter().map(AlgorithmId::name);
     PossibleValuesParser::new(names).try_map(|name| name.parse::<AlgorithmId>())
 }
 

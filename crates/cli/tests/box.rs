@@ -2,6 +2,7 @@
 
 mod netns;
 
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -171,3 +172,60 @@ fn two_workers_and_a_packet_socket_carry_a_transfer_too() {
     transfer.wait_for(5 * MEGABYTE);
     transfer.finish();
 }
+
+/// An algorithm that is added while the box runs, named by rules that are applied, and that ends up in a
+/// loop in the midst of a transfer.
+#[test]
+fn a_plugin_that_fails_leaves_its_flow_to_the_fallback() {
+    let Some(lab) = lab() else { return };
+    let daemon = Daemon::start(&lab, &PLACE);
+    let module = lab.folder.path().join("late_loop.wasm");
+    fs::write(&module, wat::parse_str(LATE_LOOP).unwrap()).unwrap();
+    let added = daemon.ask(&["algorithm", "add", module.to_str().unwrap()]);
+    assert!(added.contains("the running windlass has it"), "{added}");
+    assert!(daemon.plugins.join("late_loop.wasm").is_file());
+
+    let policy = lab.folder.path().join("policy.toml");
+    let text =
+        "version = 1\n[default]\nalgorithm = { name = \"late_loop\", fallback = \"reno\" }\n";
+    fs::write(&policy, text).unwrap();
+    daemon.ask(&["policy", "apply", policy.to_str().unwrap()]);
+    let transfer = Transfer::start(&lab, 8005);
+    transfer.wait_for(4 * MEGABYTE);
+    let early = daemon.flow(8005);
+    transfer.wait_for(16 * MEGABYTE);
+    let flow = daemon.flow(8005);
+    assert_eq!(early["algorithm"], "late_loop", "{early}");
+    assert_eq!(flow["algorithm"], "reno", "{flow}");
+    let failed = flow["plugin_failed"].as_str().unwrap();
+    assert_eq!(failed, "late_loop: it did not end within its instructions");
+    assert_eq!(daemon.counter("engine", "plugin_faults"), 1);
+    let all = daemon.json(&["algorithm", "list", "-j"]);
+    let plugin = all.as_array().unwrap().last().unwrap();
+    assert_eq!(
+        (&plugin["name"], &plugin["plugin"]),
+        (&"late_loop".into(), &true.into())
+    );
+    assert_eq!(plugin["running"]["faults"], 1);
+    let shown = daemon.ask(&["flow", "show"]);
+    assert!(
+        shown.contains("in the place of plugin:late_loop"),
+        "{shown}"
+    );
+    transfer.finish();
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+}
+
+/// A window of 600 kB, and a loop between 8 and 12 MB: block at 8, `path_delivered` at 8 + 22 · 8.
+const LATE_LOOP: &str = r#"(module
+  (import "windlass" "setCwnd" (func $setCwnd (param i64)))
+  (memory (export "memory") 1)
+  (data (i32.const 4096) "name = 'late_loop'\nsummary = 's'\nsource = 's'\nadvice = 'a'\nslows_down_at = []\nstate_bytes = 0\00")
+  (func (export "windlass_abi") (result i32) (i32.const 1))
+  (func (export "windlass_about") (result i32) (i32.const 4096))
+  (func (export "windlass_block") (result i32) (i32.const 8))
+  (func $set (export "on_start") (export "on_congestion") (export "on_rto")
+    (call $setCwnd (i64.const 600000)))
+  (func (export "on_ack") (call $set)
+    (if (i64.lt_u (i64.sub (i64.load (i32.const 184)) (i64.const 8000000)) (i64.const 4000000))
+      (then (loop $l (br $l))))))"#;

@@ -3,6 +3,7 @@
 mod program;
 
 use std::fs;
+use std::process::Command;
 
 use program::{stderr, stdout, windlass};
 
@@ -61,6 +62,53 @@ fn algorithms_are_listed_as_json() {
     assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
     let shown = windlass(&["algorithm", "list"]);
     assert_eq!(stdout(&shown).lines().count(), names.len());
+}
+
+#[test]
+fn what_is_no_plugin_is_not_added() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("x.wasm");
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        let kept = folder.path().join("kept");
+        command
+            .args(arguments)
+            .env("WINDLASS_PLUGINS", kept)
+            .output()
+            .unwrap()
+    };
+    let add = [
+        "algorithm",
+        "add",
+        file.to_str().unwrap(),
+        "--control",
+        "/nonexistent/w.sock",
+    ];
+    let missing = run(&add);
+    assert_eq!(missing.status.code(), Some(1));
+    assert!(
+        stderr(&missing).contains("x.wasm: No such file"),
+        "{}",
+        stderr(&missing)
+    );
+    fs::write(&file, "not a module").unwrap();
+    let wrong = run(&add);
+    assert!(
+        stderr(&wrong).contains("not a module that can be run here"),
+        "{}",
+        stderr(&wrong)
+    );
+    let unknown = run(&["algorithm", "remove", "x"]);
+    assert!(stderr(&unknown).contains("no plugin is called x; there are: none"));
+    assert!(!folder.path().join("kept").exists(), "nothing was written");
+
+    // One that was damaged on the disk is told, and the command does its work.
+    fs::create_dir(folder.path().join("kept")).unwrap();
+    fs::write(folder.path().join("kept/bad.wasm"), "damaged").unwrap();
+    let listed = run(&["algorithm", "list"]);
+    assert!(listed.status.success() && stderr(&listed).contains("kept/bad.wasm: not a module"));
+    assert!(run(&["algorithm", "remove", "bad"]).status.success());
+    assert_eq!(stderr(&run(&["algorithm", "list"])), "");
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub struct FlowReport {
     pub chosen_by: Option<String>,
     /// The condition on the path that has brought the algorithm, if one has.
     pub because: Option<String>,
+    /// The plugin in whose place the algorithm is, and why: `mine: it did not end …`.
+    pub plugin_failed: Option<String>,
     /// Changes of the algorithm because of the path.
     pub switches: u64,
     /// Where the algorithm is.
@@ -114,6 +116,9 @@ impl FlowReport {
             algorithm: info.algorithm.to_string(),
             chosen_by: info.arm.map(|arm| arm.by.name().to_owned()),
             because: because.map(|switch| switch.when.clone()),
+            plugin_failed: info
+                .failed
+                .map(|failed| format!("{}: {}", failed.plugin.name(), failed.fault)),
             switches: u64::from(info.switches),
             phase: info.phase.name().to_owned(),
             cwnd_bytes: info.cwnd,

@@ -1,5 +1,6 @@
 //! From the first check to the orderly stop.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, RwLock};
@@ -130,7 +131,9 @@ fn watch(
 ) -> Result<(), RunError> {
     let names = [&settings.driver.inside, &settings.driver.outside];
     let indices = names.map(|name| if_nametoindex(name.as_str()));
+    let mut faults = Faults::default();
     loop {
+        faults.tell();
         let event = events.recv_timeout(CHECK_INTERVAL);
         match event {
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -150,6 +153,27 @@ fn watch(
         // A worker that panicked sends no event.
         if event.is_ok() || handles.iter().any(Handle::is_finished) {
             return Ok(());
+        }
+    }
+}
+
+/// Failures of plugins that have been told.
+#[derive(Default)]
+struct Faults(BTreeMap<&'static str, u32>);
+
+impl Faults {
+    /// Tells of the new ones, in a line for each plugin.
+    fn tell(&mut self) {
+        for status in windlass_plugin::statuses() {
+            let told = self.0.insert(status.name, status.faults).unwrap_or(0);
+            let (true, Some(last)) = (status.faults > told, status.last_fault) else {
+                continue;
+            };
+            let then = match status.suspended {
+                true => "it is not asked any more: mend it and add it again",
+                false => "its fallback goes on with the flow",
+            };
+            eprintln!("windlass: plugin {}: {last}; {then}", status.name);
         }
     }
 }

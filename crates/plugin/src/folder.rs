@@ -51,28 +51,21 @@ impl Folder {
                     source: io::Error::other(e),
                 },
             };
-            read(&file).and_then(|wasm| add(&wasm)).map_err(within)
+            add_file(&file).map_err(within)
         };
         files.into_iter().map(load).collect()
     }
 
-    /// Takes in the module in `file`, and keeps it in the folder under the name it gives itself.
+    /// Takes in the module in `file`, and keeps it in the folder under the name it gives itself; the
+    /// answer says where.
     ///
     /// # Errors
     /// It cannot be used or not be kept; the folder is as it was then.
-    pub fn add(&self, file: &Path) -> Result<Added, PluginError> {
+    pub fn add(&self, file: &Path) -> Result<(Added, PathBuf), PluginError> {
         let wasm = read(file)?;
         let added = add(&wasm)?;
-        self.keep(added.id, &wasm)?;
-        Ok(added)
-    }
-
-    /// Takes in the plugin `name` of the folder, which another process has put there.
-    ///
-    /// # Errors
-    /// It is not there, or cannot be used.
-    pub fn load_one(&self, name: &str) -> Result<Added, PluginError> {
-        add(&read(&self.place(name))?)
+        let place = self.keep(added.id, &wasm)?;
+        Ok((added, place))
     }
 
     /// Takes a plugin out of the folder. Processes that know it go on knowing it.
@@ -129,7 +122,7 @@ impl Folder {
     }
 
     /// The whole file or none.
-    fn keep(&self, id: AlgorithmId, wasm: &[u8]) -> Result<(), PluginError> {
+    fn keep(&self, id: AlgorithmId, wasm: &[u8]) -> Result<PathBuf, PluginError> {
         let path = self.place(id.name());
         let new = path.with_extension("new");
         let write = || {
@@ -139,15 +132,23 @@ impl Folder {
             file.sync_all()?;
             fs::rename(&new, &path)
         };
-        write().map_err(|source| {
-            // What is left of it is of no use; that it cannot be removed says nothing new.
-            let _ = fs::remove_file(&new);
-            PluginError::File {
-                path: path.clone(),
-                source,
+        match write() {
+            Ok(()) => Ok(path),
+            Err(source) => {
+                // What is left of it is of no use; that it cannot be removed says nothing new.
+                let _ = fs::remove_file(&new);
+                Err(PluginError::File { path, source })
             }
-        })
+        }
     }
+}
+
+/// Takes in the module in `file`, for this process.
+///
+/// # Errors
+/// It cannot be read or not be used.
+pub fn add_file(file: &Path) -> Result<Added, PluginError> {
+    add(&read(file)?)
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, PluginError> {

@@ -17,7 +17,7 @@ mod instance;
 mod module;
 
 pub use error::PluginError;
-pub use folder::Folder;
+pub use folder::{Folder, add_file};
 pub use module::{Added, Status, add, statuses};
 
 /// Instructions that one call may take, about 50 µs; then the plugin has failed.

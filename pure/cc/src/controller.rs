@@ -22,9 +22,12 @@ pub struct Controller {
     mss: u64,
     /// What both want now: asked for much more often than it changes.
     control: Control,
-    /// The plugin that has failed here, until it is asked for.
+    /// The plugin that has failed here, until another algorithm is put in charge.
     #[serde(skip)]
     failed: Option<Failed>,
+    /// It has not been told yet.
+    #[serde(skip)]
+    untold: bool,
 }
 
 /// A plugin has failed, and the policy's fallback is in charge.
@@ -48,15 +51,22 @@ impl Controller {
             warm: None,
             mss: mss(path),
             failed: None,
+            untold: false,
         };
         controller.replace_failed(path);
         controller.refresh();
         controller
     }
 
-    /// The plugin that has failed since this was last asked.
+    /// The plugin in whose place the fallback is in charge.
+    pub fn failed(&self) -> Option<Failed> {
+        self.failed
+    }
+
+    /// The same, told once.
     pub fn take_failed(&mut self) -> Option<Failed> {
-        self.failed.take()
+        let untold = core::mem::take(&mut self.untold);
+        self.failed.filter(|_| untold)
     }
 
     /// Puts the fallback in the place of a plugin that has just failed; whether it had to.
@@ -67,11 +77,13 @@ impl Controller {
         let Some((fault, fallback)) = plugin.fault() else {
             return false;
         };
-        self.failed = Some(Failed {
+        let failed = Failed {
             plugin: plugin.id(),
             fault,
-        });
+        };
         self.switch(fallback, path, path.delivered);
+        self.failed = Some(failed);
+        self.untold = true;
         true
     }
 
@@ -190,6 +202,7 @@ impl Controller {
     /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
     pub fn switch(&mut self, settings: impl Into<Settings>, path: &Path, seed: u64) {
         let episode = self.prr.take();
+        self.failed = None;
         let path = &Path {
             // It may have become longer since its least RTT was measured.
             min_rtt: path.recent_min_rtt(),

@@ -1,5 +1,5 @@
 use super::*;
-use crate::{MILLISECOND, RateSample, Signal};
+use crate::{ByteRate, MILLISECOND, RateSample, Signal};
 
 const MSS: u64 = 1000;
 /// 100 segments in 100 ms.

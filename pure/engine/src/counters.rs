@@ -215,6 +215,8 @@ counters! {
     bytes_sent,
     /// Bytes retransmitted or copied by the box.
     bytes_resent,
+    /// Flows that went on with the fallback of a plugin that failed.
+    plugin_faults,
     /// Connections forgotten because they were idle.
     idle_expired,
 }

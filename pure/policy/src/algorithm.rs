@@ -28,14 +28,36 @@ pub fn read(value: Value<'_>) -> Result<Settings, Wrong> {
             settings.set(parameter.name, setting).map_err(wrong)?;
         }
     }
+    if let Some(value) = section.take("fallback") {
+        settings = settings.with_fallback(fallback(&value, id)?);
+    }
     section.finish()?;
     Ok(settings)
+}
+
+/// What goes on with a flow when the plugin `id` fails.
+fn fallback(value: &Value<'_>, id: AlgorithmId) -> Result<AlgorithmId, Wrong> {
+    let wrong = |what: String, help: &str| Err(Wrong::new(value.span(), what, help));
+    if !matches!(id, AlgorithmId::Plugin(_)) {
+        let what = format!("{id} is no plugin and needs no fallback");
+        return wrong(what, "leave fallback out");
+    }
+    match named(value)? {
+        AlgorithmId::Plugin(other) => {
+            let what = format!("{} is a plugin too", other.name());
+            wrong(
+                what,
+                "name an algorithm of Windlass' own, for example \"cubic\"",
+            )
+        }
+        own => Ok(own),
+    }
 }
 
 fn named(value: &Value<'_>) -> Result<AlgorithmId, Wrong> {
     let name = value.text(DEFAULT_ALGORITHM.name())?;
     name.parse().map_err(|_| {
-        let known: Vec<&str> = AlgorithmId::ALL.iter().map(|id| id.name()).collect();
+        let known: Vec<&str> = AlgorithmId::known().iter().map(|id| id.name()).collect();
         let what = format!("unknown algorithm \"{name}\"");
         Wrong::new(value.span(), what, suggest(name, &known))
     })

@@ -415,6 +415,12 @@ const BAD: &[Bad] = &[
         "leave preset out",
     ),
     (
+        "version = 1\n[default]\nalgorithm = { name = \"bbr\", fallback = \"cubic\" }\n",
+        (3, 40),
+        "bbr is no plugin and needs no fallback",
+        "leave fallback out",
+    ),
+    (
         "version = 1\n[default]\nalgorithm = { name = \"bbr\", probe_rtt_ms = 0.5 }\n",
         (3, 44),
         "probe_rtt_ms is a whole number",

@@ -21,17 +21,21 @@ const END_TIMEOUT: Duration = Duration::from_secs(20);
 pub struct Daemon {
     pub child: Child,
     pub control: PathBuf,
+    /// Its folder of plugins.
+    pub plugins: PathBuf,
 }
 
 impl Daemon {
     /// `arguments` say where it stands, and more.
     pub fn start(lab: &Lab, arguments: &[&str]) -> Daemon {
         let control = lab.folder.path().join("w.sock");
+        let plugins = lab.folder.path().join("plugins");
         let mut command = lab.command("m", PROGRAM);
         command
             .args(["run", "--algorithm", "bbr", "--control"])
             .arg(&control)
             .args(arguments)
+            .env("WINDLASS_PLUGINS", &plugins)
             .stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -44,7 +48,11 @@ impl Daemon {
                 }
             }
         });
-        let daemon = Daemon { child, control };
+        let daemon = Daemon {
+            child,
+            control,
+            plugins,
+        };
         is_ready
             .recv_timeout(Duration::from_secs(15))
             .expect("windlass is not ready");
@@ -56,6 +64,7 @@ impl Daemon {
             .args(arguments)
             .arg("--control")
             .arg(&self.control)
+            .env("WINDLASS_PLUGINS", &self.plugins)
             .output()
             .unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Instant;
 
@@ -10,7 +11,7 @@ use windlass_io::{DriverInfo, DriverStats, Mode, Session, XdpCounters, monotonic
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
 use super::comparisons::{self, AutoReport, TrialAnswer};
-use super::protocol::{Answer, Request, StatusReport};
+use super::protocol::{Answer, PluginReport, Request, StatusReport};
 use crate::command::{Status, Workers};
 use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
@@ -52,6 +53,8 @@ impl Desk {
             Request::Counters => self.counters(),
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
+            Request::Plugins => Ok(plugins()),
+            Request::AddPlugin { file } => add_plugin(&file),
             Request::Auto => Ok(Answer::Auto(self.auto())),
             Request::StartTrial {
                 rule,
@@ -199,6 +202,27 @@ impl Desk {
             held_bytes: all.iter().map(|s| s.held_bytes).sum(),
         }))
     }
+}
+
+fn plugins() -> Answer {
+    let report = |status: windlass_plugin::Status| PluginReport {
+        name: status.name.to_owned(),
+        faults: status.faults,
+        suspended: status.suspended,
+        last_fault: status.last_fault,
+    };
+    Answer::Plugins {
+        plugins: windlass_plugin::statuses()
+            .into_iter()
+            .map(report)
+            .collect(),
+    }
+}
+
+/// Rules that name it from now on get this one; those that name one of the same name too.
+fn add_plugin(file: &Path) -> Result<Answer, String> {
+    windlass_plugin::add_file(file).map_err(|e| e.to_string())?;
+    Ok(plugins())
 }
 
 /// What `new` governs beyond the ports of `current`.

@@ -14,7 +14,7 @@ mod server;
 pub use client::{AskError, ask};
 pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
 pub(crate) use desk::Desk;
-pub use protocol::{Answer, Request, StatusReport};
+pub use protocol::{Answer, PluginReport, Request, StatusReport};
 pub(crate) use server::{Server, bind};
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! What is asked and answered.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use windlass_policy::ConfigFile;
@@ -40,6 +41,13 @@ pub enum Request {
         /// Off.
         on: bool,
     },
+    /// How plugins do.
+    Plugins,
+    /// Takes in a plugin, in the place of one of the same name for flows to come.
+    AddPlugin {
+        /// The module, as an absolute path.
+        file: PathBuf,
+    },
     /// Puts the rules of a configuration in charge: of new connections altogether, of those that run
     /// in algorithm, conditions, copies and caps.
     Apply {
@@ -73,6 +81,11 @@ pub enum Answer {
         /// All of them.
         tenants: Vec<TenantReport>,
     },
+    /// How plugins do, by name.
+    Plugins {
+        /// All of them.
+        plugins: Vec<PluginReport>,
+    },
     /// What `auto` believes.
     Auto(AutoReport),
     /// How the trial stands, or stood when it ended.
@@ -94,6 +107,19 @@ pub enum Answer {
         /// Why.
         error: String,
     },
+}
+
+/// How a plugin does in this process.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PluginReport {
+    /// Its name.
+    pub name: String,
+    /// Calls that failed.
+    pub faults: u32,
+    /// It failed so often that it is not asked any more.
+    pub suspended: bool,
+    /// What it did last, in words.
+    pub last_fault: Option<String>,
 }
 
 /// The daemon itself.

@@ -29,7 +29,7 @@ pub fn reno_c() -> Option<Vec<u8>> {
     let folder = tempfile::tempdir().expect("a folder");
     let module = folder.path().join("reno.wasm");
     run(
-        &mut Command::new("wasm-ld").arg("--version"),
+        Command::new("wasm-ld").arg("--version"),
         "wasm-ld (package lld)",
     )?;
     run(
@@ -62,7 +62,7 @@ fn rustc_for_wasm() -> Option<&'static str> {
             answer.status.success() && Path::new(&path).is_dir()
         })
     };
-    let found = candidates.iter().copied().find(|rustc| has_target(&rustc));
+    let found = candidates.iter().copied().find(|rustc| has_target(rustc));
     if found.is_none() {
         println!("skipped: no rustc for wasm32-unknown-unknown (package libstd-rust-dev-wasm32)");
     }

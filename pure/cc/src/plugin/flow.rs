@@ -29,6 +29,25 @@ impl PluginParameters {
         }
     }
 
+    /// The same of the newest plugin of this name: what it does not have, or not so, is left out.
+    fn newest(&self) -> PluginParameters {
+        let id = self.id.newest();
+        if id == self.id {
+            return *self;
+        }
+        let mut newer = PluginParameters {
+            fallback: self.fallback,
+            ..PluginParameters::of(id)
+        };
+        for parameter in id.description().parameters {
+            let value = self.get(parameter.name);
+            if let Some(value) = value.filter(|v| parameter.range.contains(*v)) {
+                newer.put(parameter.name, value);
+            }
+        }
+        newer
+    }
+
     pub(crate) fn get(&self, name: &str) -> Option<Value> {
         let at = self.id.description().position(name)?;
         Some(Value::Number(self.values[at]))
@@ -56,7 +75,7 @@ pub struct Plugin {
 impl Plugin {
     pub(crate) fn new(path: &Path, parameters: &PluginParameters, seed: u64) -> Plugin {
         let mut plugin = Plugin {
-            parameters: *parameters,
+            parameters: parameters.newest(),
             estimates: Estimates::new(path),
             flow: FlowState {
                 state: [0; STATE_BYTES_MAX],

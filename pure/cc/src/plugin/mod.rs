@@ -15,8 +15,8 @@ use crate::{
 };
 
 pub use flow::{Plugin, PluginParameters, sane};
-pub(crate) use names::{find, known};
 pub use names::{PLUGINS_MAX, PluginId, WrongPlugin, register};
+pub(crate) use names::{find, known};
 
 /// Bytes of state that a plugin may keep for a flow.
 pub const STATE_BYTES_MAX: usize = 256;

@@ -3,7 +3,7 @@
 use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{OnceLock, PoisonError, RwLock};
 
 use super::Description;
 use crate::AlgorithmId;
@@ -17,6 +17,8 @@ static PLUGINS: RwLock<Vec<PluginId>> = RwLock::new(Vec::new());
 struct Entry {
     number: usize,
     description: Description,
+    /// The one of the same name that came next.
+    replaced_by: OnceLock<PluginId>,
 }
 
 /// A plugin that is known to this process.
@@ -27,6 +29,20 @@ impl PluginId {
     /// What it is.
     pub const fn description(self) -> &'static Description {
         &self.0.description
+    }
+
+    /// Its name.
+    pub const fn name(self) -> &'static str {
+        self.0.description.name
+    }
+
+    /// The newest of this name.
+    pub(crate) fn newest(self) -> PluginId {
+        let mut id = self;
+        while let Some(next) = id.0.replaced_by.get() {
+            id = *next;
+        }
+        id
     }
 
     /// Which one it is of those that this process has taken in, from 0.
@@ -103,7 +119,10 @@ impl core::error::Error for WrongPlugin {}
 /// # Errors
 /// The name is taken, the description has a mistake, or there have been too many.
 pub fn register(description: Description) -> Result<AlgorithmId, WrongPlugin> {
-    if AlgorithmId::ALL.iter().any(|id| id.name() == description.name) {
+    if AlgorithmId::ALL
+        .iter()
+        .any(|id| id.name() == description.name)
+    {
         return Err(WrongPlugin::NameTaken(description.name));
     }
     if let Some(mistake) = description.mistake() {
@@ -116,8 +135,13 @@ pub fn register(description: Description) -> Result<AlgorithmId, WrongPlugin> {
     let entry = Box::leak(Box::new(Entry {
         number: plugins.len(),
         description,
+        replaced_by: OnceLock::new(),
     }));
     let id = PluginId(entry);
+    for older in plugins.iter().filter(|p| p.name() == id.name()) {
+        // Those that are replaced already lead here over the newest of them.
+        let _ = older.0.replaced_by.set(id);
+    }
     plugins.push(id);
     Ok(AlgorithmId::Plugin(id))
 }
@@ -127,11 +151,11 @@ pub fn known() -> Vec<AlgorithmId> {
     let plugins = PLUGINS.read().unwrap_or_else(PoisonError::into_inner);
     let mut newest: Vec<PluginId> = Vec::new();
     for id in plugins.iter().rev() {
-        if newest.iter().all(|n| n.0.description.name != id.0.description.name) {
+        if newest.iter().all(|n| n.name() != id.name()) {
             newest.push(*id);
         }
     }
-    newest.sort_by_key(|id| id.0.description.name);
+    newest.sort_by_key(|id| id.name());
     newest.into_iter().map(AlgorithmId::Plugin).collect()
 }
 
@@ -139,5 +163,5 @@ pub fn known() -> Vec<AlgorithmId> {
 pub(crate) fn find(name: &str) -> Option<PluginId> {
     let plugins = PLUGINS.read().unwrap_or_else(PoisonError::into_inner);
     let newest = plugins.iter().rev();
-    newest.copied().find(|id| id.0.description.name == name)
+    newest.copied().find(|id| id.name() == name)
 }

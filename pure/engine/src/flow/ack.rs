@@ -299,6 +299,9 @@ impl Flow {
             };
             self.cc.on_ack(&event, &self.path);
         }
+        if self.cc.take_failed().is_some() {
+            ctx.counters.plugin_faults += 1;
+        }
         self.leave_recovery(now);
         if let Some(switching) = self.verdict.switching {
             self.review(ctx, switching, marked.unwrap_or(0), rate);

@@ -1,6 +1,6 @@
 //! What can be shown of a flow: the fields of `ss -ti`, and the box's own.
 
-use windlass_cc::{AlgorithmId, Nanos, Phase};
+use windlass_cc::{AlgorithmId, Failed, Nanos, Phase};
 use windlass_wire::FlowKey;
 
 use super::{Flow, LimitedBy};
@@ -94,6 +94,8 @@ pub struct FlowInfo {
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
     pub in_recovery: bool,
+    /// The plugin that failed, and in whose place the algorithm is.
+    pub failed: Option<Failed>,
     /// What limits it.
     pub limited_by: LimitedBy,
     /// Why it passes, if it does.
@@ -109,6 +111,7 @@ impl Flow {
             rule: self.verdict.rule,
             mode: self.verdict.mode,
             algorithm: self.cc.id(),
+            failed: self.cc.failed(),
             phase: control.phase,
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,

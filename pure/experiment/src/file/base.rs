@@ -240,7 +240,7 @@ impl Topology {
 /// Reads a congestion control: one of Linux, or one of Windlass's own, which the simulator's
 /// servers have too. Whether the back end has it is for that to say.
 pub(super) fn congestion_control(value: &Value<'_>) -> Result<String, Wrong> {
-    let ours = AlgorithmId::ALL.iter().map(|id| id.name());
+    let ours = AlgorithmId::known().into_iter().map(AlgorithmId::name);
     let ours = ours.filter(|name| !OF_LINUX.contains(name));
     let known: Vec<_> = OF_LINUX.into_iter().chain(ours).map(|n| (n, n)).collect();
     value.word(&known).map(str::to_owned)

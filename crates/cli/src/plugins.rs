@@ -1,0 +1,81 @@
+//! Plugins: `windlass algorithm add` and `remove`, and what every command knows of them.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use windlass_daemon::control::{Answer, PluginReport, Request};
+use windlass_plugin::Folder;
+
+use crate::ask::{Control, unexpected};
+use crate::print;
+
+/// Where they are kept.
+fn folder() -> Folder {
+    Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref())
+}
+
+/// Makes those of the folder known to this process, before anything names one. One that cannot be used
+/// is told, and does not keep the command from its work.
+pub(crate) fn load() {
+    for wrong in folder().load().into_iter().filter_map(Result::err) {
+        eprintln!("windlass: plugin: {wrong}");
+    }
+}
+
+/// Add an algorithm that is a WebAssembly module, and tell the running windlass of it.
+///
+/// It is tried with made-up events first. Rules can then name it as they name any other. One of the
+/// same name is replaced for flows to come.
+#[derive(clap::Args)]
+pub(crate) struct AddArgs {
+    /// The module.
+    #[arg(value_name = "FILE.wasm")]
+    file: PathBuf,
+    #[command(flatten)]
+    control: Control,
+}
+
+pub(crate) fn add(args: &AddArgs) -> Result<ExitCode> {
+    let (added, place) = folder().add(&args.file)?;
+    let (id, tried) = (added.id, added.tried_events);
+    let mut text = format!(
+        "{id}: {}\ntried with {tried} made-up events; kept as {}\n",
+        id.summary(),
+        place.display()
+    );
+    if args.control.is_there() {
+        let file = std::path::absolute(&place)?;
+        match args.control.ask(Request::AddPlugin { file })? {
+            Answer::Plugins { .. } => text.push_str("the running windlass has it\n"),
+            Answer::Error { error } => bail!("the running windlass did not take it: {error}"),
+            other => return Err(unexpected(&other)),
+        }
+    } else {
+        text.push_str("no windlass is running; it will find it when it starts\n");
+    }
+    print(&text)
+}
+
+/// Remove an algorithm that was added. A running windlass keeps it until it ends.
+#[derive(clap::Args)]
+pub(crate) struct RemoveArgs {
+    /// Its name.
+    name: String,
+}
+
+pub(crate) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
+    folder().remove(&args.name)?;
+    print(&format!("{} is removed\n", args.name))
+}
+
+/// How plugins do in the running windlass, if one runs.
+pub(crate) fn running(control: &Control) -> Result<Option<Vec<PluginReport>>> {
+    if !control.is_there() {
+        return Ok(None);
+    }
+    match control.ask(Request::Plugins)? {
+        Answer::Plugins { plugins } => Ok(Some(plugins)),
+        other => Err(unexpected(&other)),
+    }
+}
