@@ -49,6 +49,7 @@ fn info(port: u16) -> FlowInfo {
         sender: Side::Inside,
         rule: Some(0),
         mode: windlass_engine::Mode::Enforce,
+        failed: None,
         algorithm: AlgorithmId::Bbr,
         phase: Phase::ProbeBw,
         cwnd: 14_480,
