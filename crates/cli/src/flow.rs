@@ -92,6 +92,9 @@ fn line(flow: &FlowReport) -> String {
     if let Some(tenant) = &flow.tenant {
         add("tenant", tenant.clone());
     }
+    if flow.priority > 1 {
+        add("priority", flow.priority.to_string());
+    }
     add("limited_by", flow.limited_by.clone());
     if flow.peer {
         text.push_str(" peer");

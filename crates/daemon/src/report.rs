@@ -91,6 +91,8 @@ pub struct FlowReport {
     pub tenant: Option<String>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
+    /// Its weight beside the tenant's other flows.
+    pub priority: u8,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
     pub in_recovery: bool,
     /// What limits it: `sender`, `cwnd`, `pacing`, `tenant` or `receiver`.
@@ -154,6 +156,7 @@ impl FlowReport {
             limited_by: info.limited_by.name().to_owned(),
             passed: info.pass.map(|reason| reason.name().to_owned()),
         }
+            priority: info.priority,
     }
 }
 

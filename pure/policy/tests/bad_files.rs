@@ -258,6 +258,31 @@ const BAD: &[Bad] = &[
         "cap_mbit is a number",
         "cap_mbit = 0.01",
     ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\npriority = 11\n",
+        (6, 12),
+        "priority is out of range: 11",
+        "1 to 10",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\npriority = 0.5\n",
+        (6, 12),
+        "priority is",
+        "priority = 1",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"b\"\ncap_mbit = 5\n\
+         [[rule]]\ntenant = \"a\"\npriority = 2\n",
+        (9, 12),
+        "its tenant has no limit",
+        "cap_mbit",
+    ),
+    (
+        "version = 1\n[default]\npriority = 2\n",
+        (3, 12),
+        "its tenant has no limit",
+        "leave priority out",
+    ),
     ("", (1, 1), "no version", "version = 1"),
     ("[box]\n", (1, 1), "no version", "first line"),
     ("version = 2\n", (1, 11), "version 2", "version = 1"),

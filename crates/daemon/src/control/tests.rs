@@ -85,6 +85,7 @@ fn info(port: u16) -> FlowInfo {
         switch_list: None,
         switch_condition: None,
         switches: 0,
+        priority: 1,
         in_senders_hands: false,
         in_recovery: false,
         limited_by: LimitedBy::Cwnd,

@@ -84,6 +84,8 @@ pub struct FlowInfo {
     pub tenant: Option<TenantId>,
     /// By whom its algorithm was chosen among several, if it was.
     pub arm: Option<Arm>,
+    /// Its weight beside the other flows of the tenant.
+    pub priority: u8,
     /// The list of conditions on its path that may change the algorithm.
     pub switch_list: Option<u16>,
     /// The condition of it that has brought the algorithm, by number from 0.
@@ -150,6 +152,7 @@ impl Flow {
             switches: self.review.switches(),
             in_senders_hands: self.handed_back_until.is_some(),
             in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
+            priority: self.verdict.priority,
             limited_by: self.limited_by,
             pass: self.pass,
         }

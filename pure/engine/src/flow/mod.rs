@@ -229,6 +229,8 @@ pub(crate) struct Flow {
     turn: Option<Nanos>,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
+    /// Packets that it may send in this turn after the next one.
+    turn_left: u8,
     handed_back_until: Option<u64>,
     pass: Option<PassReason>,
     usage: Usage,
@@ -290,6 +292,7 @@ impl Flow {
             turn: None,
             sender_tries: 0,
             handed_back_until: None,
+            turn_left: 0,
             pass: None,
             usage: Usage::default(),
             watch: Watch::default(),
@@ -310,7 +313,8 @@ impl Flow {
         self.verdict.redundancy = verdict.redundancy;
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
         self.verdict.rule = verdict.rule;
-        self.turn = None;
+        (self.turn, self.turn_left) = (None, 0);
+        self.verdict.priority = verdict.priority;
         if verdict.arm.is_some() {
             // Who takes part in a comparison is settled when a flow begins.
             return false;
