@@ -37,6 +37,12 @@ const BAD: &[Bad] = &[
         "/var/lib/windlass/auto.json",
     ),
     (
+        "version = 1\n[auto]\npriors = \"ordre\"\n",
+        (3, 10),
+        "unknown priors \"ordre\"",
+        "did you mean \"order\"",
+    ),
+    (
         "version = 1\n[auto]\nprefix_v4 = 33\n",
         (3, 13),
         "prefix_v4 is out of range: 33",
@@ -253,12 +259,6 @@ const BAD: &[Bad] = &[
         "1 to 1048576 bytes",
     ),
     (
-        "version = 1\n[default]\ncap_mbit = \"5\"\n",
-        (3, 12),
-        "cap_mbit is a number",
-        "cap_mbit = 0.01",
-    ),
-    (
         "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\npriority = 11\n",
         (6, 12),
         "priority is out of range: 11",
@@ -282,6 +282,12 @@ const BAD: &[Bad] = &[
         (3, 12),
         "its tenant has no limit",
         "leave priority out",
+    ),
+    (
+        "version = 1\n[default]\ncap_mbit = \"5\"\n",
+        (3, 12),
+        "cap_mbit is a number",
+        "cap_mbit = 0.01",
     ),
     ("", (1, 1), "no version", "version = 1"),
     ("[box]\n", (1, 1), "no version", "first line"),
