@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
-        compete compete-box conformance conformance-paths reproduce-acdc reproduce-compound reproduce-mystique
+        compete compete-box priors conformance conformance-paths reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -13,6 +13,7 @@ help:
 	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
 	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
+	@echo 'make priors      what algorithm = "auto" assumes of each algorithm before it knows (minutes)'
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
@@ -118,6 +119,11 @@ reproduce-grid: build
 compete: build
 	$(call run_experiments,compete)
 	cp "$(REPORTS)/compete/findings.md" docs/compete.md
+
+# In the simulator: what algorithm = "auto" assumes before it knows.
+priors: build
+	$(call run_experiments,priors)
+	awk -F, -f experiments/priors.awk "$(REPORTS)/priors/rows.csv" > pure/policy/src/priors/measured.rs
 
 # In the guest: governed flows beside those of its kernel.
 compete-box: build

@@ -4,8 +4,8 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use windlass_daemon::FlowReport;
 use windlass_daemon::control::{Answer, Request};
+use windlass_daemon::{AdviceReport, FlowReport};
 
 use crate::ask::{Control, unexpected};
 use crate::values::{bytes, millis, rate};
@@ -95,7 +95,13 @@ fn line(flow: &FlowReport) -> String {
     if let Some(tenant) = &flow.tenant {
         add("tenant", tenant.clone());
     }
+    if flow.priority > 1 {
+        add("priority", flow.priority.to_string());
+    }
     add("limited_by", flow.limited_by.clone());
+    if let Some(advice) = &flow.advice {
+        text.push_str(&predicted(advice));
+    }
     if flow.peer {
         text.push_str(" peer");
     }
@@ -107,4 +113,73 @@ fn line(flow: &FlowReport) -> String {
     }
     text.push('\n');
     text
+}
+
+/// ` held_back_by:window goodput:1.2Mbit/s predicted:43.1Mbit/s speedup:36.20`
+fn predicted(advice: &AdviceReport) -> String {
+    let mut text = String::new();
+    let mut add = |name: &str, value: String| text.push_str(&format!(" {name}:{value}"));
+    if let Some(by) = &advice.held_back_by {
+        add("held_back_by", by.clone());
+    }
+    add("goodput", rate(advice.goodput_bps));
+    let least = match advice.predicted_at_least {
+        true => ">=",
+        false => "",
+    };
+    if let Some(goodput) = advice.predicted_goodput_bps {
+        add("predicted", format!("{least}{}", rate(goodput)));
+    }
+    if let Some(percent) = advice.predicted_speedup_percent {
+        add(
+            "speedup",
+            format!("{least}{}.{:02}", percent / 100, percent % 100),
+        );
+    }
+    if let Some(why) = &advice.unpredicted {
+        add("predicted", format!("\"no: {why}\""));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_advised_flow_shows_what_enforcing_would_bring() {
+        let known = AdviceReport {
+            held_back_by: Some("window".to_owned()),
+            goodput_bps: 1_200_000,
+            predicted_goodput_bps: Some(43_100_000),
+            predicted_speedup_percent: Some(3605),
+            ..AdviceReport::default()
+        };
+        assert_eq!(
+            predicted(&known),
+            " held_back_by:window goodput:1.2Mbit/s predicted:43.1Mbit/s speedup:36.05"
+        );
+        let bounded = AdviceReport {
+            predicted_at_least: true,
+            ..known
+        };
+        assert!(predicted(&bounded).ends_with("predicted:>=43.1Mbit/s speedup:>=36.05"));
+        let unknown = AdviceReport {
+            held_back_by: Some("application".to_owned()),
+            unpredicted: Some("limited by the application".to_owned()),
+            ..AdviceReport::default()
+        };
+        assert_eq!(
+            predicted(&unknown),
+            " held_back_by:application goodput:0bit/s predicted:\"no: limited by the application\""
+        );
+        let flow = FlowReport {
+            advice: Some(unknown),
+            ..FlowReport::default()
+        };
+        assert!(
+            line(&flow).contains("predicted:")
+                && !line(&FlowReport::default()).contains("predicted")
+        );
+    }
 }

@@ -125,8 +125,12 @@ fn said(verdict: &Verdict) -> String {
     let cap = verdict.cap.map_or(String::new(), |cap| {
         format!(", at most {}", values::rate(cap.saturating_mul(8)))
     });
+    let priority = match verdict.priority {
+        1 => String::new(),
+        priority => format!(", priority {priority} beside its tenant's others"),
+    };
     format!(
-        "mode {}, {}, marks from {}{cap}\n",
+        "mode {}, {}, marks from {}{cap}{priority}\n",
         verdict.mode.name(),
         named(&verdict.algorithm),
         verdict.feedback.name(),
@@ -177,6 +181,7 @@ fn as_json(explained: &Explanation) -> Value {
             "algorithm": named(&v.algorithm).trim_matches('"'),
             "feedback": v.feedback.name(),
             "cap_bps": v.cap.map(|cap| cap.saturating_mul(8)),
+            "priority": v.priority,
         })
     });
     let switching = explained.switching.as_ref().map(|state| {

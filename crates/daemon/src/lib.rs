@@ -6,6 +6,7 @@
 //! socket.
 #![forbid(unsafe_code)]
 
+mod advice;
 mod command;
 pub mod config_files;
 pub mod control;
@@ -18,6 +19,7 @@ mod settings;
 mod trace;
 mod worker;
 
+pub use advice::AdviceReport;
 pub use error::RunError;
 pub use open::Opened;
 pub use report::{FlowReport, TenantReport};

@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use windlass_engine::{FlowInfo, Nanos, Side, TenantInfo};
 use windlass_policy::Policy;
 
+use crate::AdviceReport;
+
 const NANOS_PER_MICRO: Nanos = 1000;
 const BITS_PER_BYTE: u64 = 8;
 
@@ -91,6 +93,8 @@ pub struct FlowReport {
     pub policed_bytes: u64,
     /// Whose flow it is.
     pub tenant: Option<String>,
+    /// Its weight beside the tenant's other flows.
+    pub priority: u8,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
@@ -99,6 +103,9 @@ pub struct FlowReport {
     pub limited_by: String,
     /// Why it passes untouched, if it does.
     pub passed: Option<String>,
+    /// What enforcing would make of it, for flows in mode `advise`. Not in traces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<AdviceReport>,
 }
 
 impl FlowReport {
@@ -154,10 +161,12 @@ impl FlowReport {
                 .tenant
                 .and_then(|id| policy.tenant_name(id))
                 .map(str::to_owned),
+            priority: info.priority,
             in_senders_hands: info.in_senders_hands,
             in_recovery: info.in_recovery,
             limited_by: info.limited_by.name().to_owned(),
             passed: info.pass.map(|reason| reason.name().to_owned()),
+            advice: None,
         }
     }
 }
@@ -189,7 +198,7 @@ impl TenantReport {
     }
 }
 
-fn bits(bytes: u64) -> u64 {
+pub(crate) fn bits(bytes: u64) -> u64 {
     bytes.saturating_mul(BITS_PER_BYTE)
 }
 

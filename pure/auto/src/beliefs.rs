@@ -89,9 +89,11 @@ fn in_class(
     class: usize,
 ) -> (f64, f64, f64) {
     let all = || arms.iter().map(|a| &a[class]);
-    // Each arm counts the same, however often it has been used: else the mean would be the best's.
-    let used = all().filter(|e| e.weight > 0.0);
-    let (sum, count) = used.fold((0.0, 0.0), |(sum, n), e| (sum + e.mean, n + 1.0));
+    // What the path gives to an arm that is worth no more than the others: as each that has been used
+    // says, which counts the same however often that was, else the mean would be the best's.
+    let levels = all().enumerate().filter(|(_, e)| e.weight > 0.0);
+    let levels = levels.map(|(used, e)| e.mean - chooser.advantage(used, class));
+    let (sum, count) = levels.fold((0.0, 0.0), |(sum, n), level| (sum + level, n + 1.0));
     let middle = if count > 0.0 { sum / count } else { 0.0 };
     let own = arms[arm][class];
     let weight = own.weight + ELSEWHERE_WEIGHT;

@@ -19,7 +19,7 @@ pub const ARMS_MAX: usize = 8;
 
 /// What is believed of an arm elsewhere counts at a prefix as so many transfers of its own.
 pub(crate) const ELSEWHERE_WEIGHT: f64 = 2.0;
-/// The prior counts as so many transfers.
+/// The prior counts as so many transfers, wherever they go.
 const PRIOR_WEIGHT: f64 = 4.0;
 /// Variance of a single logarithm of goodput that is assumed before any is known: a factor of 1.5.
 pub(crate) const PRIOR_VARIANCE: f64 = 0.16;
@@ -29,9 +29,9 @@ const FORGET_AMONG: usize = 16;
 /// How to choose.
 #[derive(Clone, PartialEq, Debug)]
 pub struct ChooserConfig {
-    /// What each arm is assumed to be worth before anything is known: the logarithm of its goodput
-    /// beside that of the others. As many as there are arms, 1 to [`ARMS_MAX`].
-    pub priors: Vec<f64>,
+    /// What each arm is assumed to be worth before anything is known, by size: the logarithm of its
+    /// goodput beside that of the others. As many as there are arms, 1 to [`ARMS_MAX`].
+    pub priors: Vec<[f64; CLASSES]>,
     /// Share of the flows that explore, 0 to 1.
     pub explore: f64,
     /// Evidence counts half after this time, ns.
@@ -148,7 +148,7 @@ impl Chooser {
     /// What the arm is worth beside the others, as far as all prefixes know.
     pub(crate) fn advantage(&self, arm: usize, class: usize) -> f64 {
         let known = self.everywhere[arm][class];
-        let prior = self.config.priors[arm];
+        let prior = self.config.priors[arm][class];
         (known.weight * known.mean + PRIOR_WEIGHT * prior) / (known.weight + PRIOR_WEIGHT)
     }
 

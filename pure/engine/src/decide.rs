@@ -89,6 +89,9 @@ pub struct Verdict {
     pub cap: Option<ByteRate>,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// Packets that it sends in its turn among the flows of its tenant, 1 or more: its share of the
+    /// tenant's cap is as large beside theirs.
+    pub priority: u8,
     /// Number of the rule that says so, from 0.
     pub rule: Option<u16>,
     /// The algorithm was chosen among several, and policy wants to hear what comes of it.
@@ -210,6 +213,7 @@ impl Verdict {
             police_tolerance: None,
             cap: None,
             tenant: None,
+            priority: 1,
             rule: None,
             arm: None,
             switching: None,

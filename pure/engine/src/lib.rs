@@ -2,7 +2,8 @@
 //!
 //! [`Engine::on_packet`] takes a packet, [`Engine::on_timer`] the time; both add what is to be sent
 //! to a list. `conn` knows handshakes and the two directions of a connection, `flow` everything
-//! about one direction of data, `peer` what two boxes tell each other over the ends' heads.
+//! about one direction of data, `peer` what two boxes tell each other over the ends' heads, `forecast` what
+//! enforcing would make of a flow that is only watched.
 #![forbid(unsafe_code)]
 
 mod conn;
@@ -11,6 +12,7 @@ mod counters;
 mod decide;
 mod engine;
 mod flow;
+mod forecast;
 mod limits;
 mod peer;
 mod port;
@@ -24,7 +26,8 @@ pub use decide::{
     Verdict,
 };
 pub use engine::Engine;
-pub use flow::{FlowInfo, LimitedBy};
+pub use flow::{FlowInfo, HeldBack, LimitedBy, Watched};
+pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Side, Tx, TxChecksum};
 pub use tenants::{Tenant, TenantId, TenantInfo};

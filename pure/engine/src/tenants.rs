@@ -68,12 +68,18 @@ impl Account {
     /// When a packet of `bytes` may leave. A flow takes one turn at a time, so the flows of a tenant
     /// that have something to send go in turn, and one that has nothing leaves its share to them.
     pub(crate) fn take_turn(&mut self, now: Nanos, bytes: u64) -> Nanos {
-        let Some(cap) = self.info.cap else {
+        if self.info.cap.is_none() {
             return now;
-        };
+        }
         let turn = self.next.max(now.saturating_sub(CREDIT));
-        self.next = turn + (bytes * 1_000_000_000).checked_div(cap).unwrap_or(0);
+        self.next = turn + self.time_for(bytes);
         turn
+    }
+
+    /// How long the cap makes `bytes` last, ns.
+    pub(crate) fn time_for(&self, bytes: u64) -> Nanos {
+        let time = |cap| (bytes * 1_000_000_000).checked_div(cap);
+        self.info.cap.and_then(time).unwrap_or(0)
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
-use windlass_auto::{Belief, Chooser, ChooserConfig};
+use windlass_auto::{Belief, CLASSES, Chooser, ChooserConfig};
 use windlass_cc::{AlgorithmId, Nanos, SECOND, Settings};
 use windlass_engine::{Arm, Comparison, Transfer, Verdict};
 use windlass_wire::{Addr, FlowKey};
@@ -12,6 +12,7 @@ use windlass_wire::{Addr, FlowKey};
 use crate::algorithm;
 use crate::error::Wrong;
 use crate::prefix::Prefix;
+use crate::priors;
 use crate::read::{Section, Value};
 
 /// The word that stands in the place of an algorithm.
@@ -33,9 +34,21 @@ const V6_DEFAULT_BITS: u64 = 48;
 const TAIL_WEIGHT_DEFAULT: f64 = 0.5;
 /// Length of the IPv4-mapped prefix (RFC 4291 §2.5.5.2), bits.
 const MAPPED_BITS: u64 = 96;
-/// How much better the first arm is assumed to be than the second, and so on, before anything is
-/// known: the order of the list is the operator's own guess.
+/// How much better the first arm is assumed to be than the second, and so on, where the order of the
+/// list is the guess; a tenth of it where that only decides between equals.
 const PRIOR_STEP: f64 = 0.05;
+/// What is assumed before anything is known, by name.
+const PRIORS: [(&str, Priors); 2] = [("measured", Priors::Measured), ("order", Priors::Order)];
+
+/// What is assumed of the arms before anything is known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Priors {
+    /// What has been measured of them in the laboratory.
+    #[default]
+    Measured,
+    /// The first is the best.
+    Order,
+}
 
 /// The `[auto]` section.
 #[derive(Clone, PartialEq, Debug)]
@@ -52,6 +65,8 @@ pub struct AutoConfig {
     pub prefixes: usize,
     /// Standard deviations of the logarithm of the goodput that an even one is worth.
     pub tail_weight: f64,
+    /// What is assumed before anything is known.
+    pub priors: Priors,
     /// Where what was learned is kept.
     pub file: String,
 }
@@ -65,8 +80,21 @@ impl Default for AutoConfig {
             half_life: HALF_LIFE_DEFAULT_H * HOUR,
             prefixes: PREFIXES_DEFAULT,
             tail_weight: TAIL_WEIGHT_DEFAULT,
+            priors: Priors::default(),
             file: DEFAULT_AUTO_FILE.to_owned(),
         }
+    }
+}
+
+impl AutoConfig {
+    fn priors(&self) -> Vec<[f64; CLASSES]> {
+        let order = |at: usize| -(at as f64) * PRIOR_STEP;
+        let arms = self.arms.iter().enumerate();
+        let prior = arms.map(|(at, arm)| match self.priors {
+            Priors::Order => [order(at); CLASSES],
+            Priors::Measured => priors::of(arm.id()).map(|prior| prior + order(at) / 10.0),
+        });
+        prior.collect()
     }
 }
 
@@ -111,6 +139,9 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<AutoConfig, Wrong> {
     if let Some(value) = section.take("tail_weight") {
         auto.tail_weight = value.number(0.0..=10.0, "standard deviations")?;
     }
+    if let Some(value) = section.take("priors") {
+        auto.priors = value.word(&PRIORS)?;
+    }
     if let Some(value) = section.take("file") {
         auto.file = absolute(&value)?;
     }
@@ -129,11 +160,12 @@ fn absolute(value: &Value<'_>) -> Result<String, Wrong> {
 }
 
 /// What is learned, shared by all workers: they ask when a connection begins and tell when a transfer
-/// ends, and never wait for each other. Who finds it in use takes the first arm, or leaves the
-/// transfer out.
+/// ends, and never wait for each other. Who finds it in use takes the arm that is best by the priors,
+/// or leaves the transfer out.
 #[derive(Clone, Debug)]
 pub struct Auto {
     config: AutoConfig,
+    first: usize,
     chooser: Arc<Mutex<Chooser>>,
 }
 
@@ -149,9 +181,8 @@ pub struct PrefixBelief {
 impl Auto {
     /// One that knows nothing.
     pub(crate) fn new(config: AutoConfig) -> Auto {
-        let prior = |at: usize| -(at as f64) * PRIOR_STEP;
         let chooser = Chooser::new(ChooserConfig {
-            priors: (0..config.arms.len()).map(prior).collect(),
+            priors: config.priors(),
             explore: config.explore,
             half_life: config.half_life,
             prefixes: config.prefixes,
@@ -159,6 +190,7 @@ impl Auto {
         });
         Auto {
             config,
+            first: chooser.beliefs(0)[0].best().0,
             chooser: Arc::new(Mutex::new(chooser)),
         }
     }
@@ -212,7 +244,7 @@ impl Auto {
     pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict) -> Verdict {
         let arm = match self.chooser.try_lock() {
             Ok(chooser) => chooser.choose(self.key(dst), dice).0,
-            Err(_) => 0,
+            Err(_) => self.first,
         };
         Verdict {
             algorithm: self.config.arms[arm],

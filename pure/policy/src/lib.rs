@@ -40,6 +40,7 @@ mod files;
 mod limits;
 mod policy;
 mod prefix;
+mod priors;
 pub mod read;
 mod rule;
 mod settings;
@@ -48,7 +49,7 @@ mod tenants;
 mod trial;
 
 pub use algorithm::read as read_algorithm;
-pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief};
+pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief, Priors};
 pub use config::{Config, ConfigFile, DEFAULT_CONTROL_SOCKET, Overrides, VERSION};
 pub use device::{BoxConfig, IoMode};
 pub use error::{ConfigError, Wrong, suggest};

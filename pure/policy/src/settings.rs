@@ -115,6 +115,9 @@ pub(crate) fn verdict(
     if let Some(value) = section.take("tenant") {
         verdict.tenant = Some(tenants::named(&value, &known.tenants)?);
     }
+    if let Some(value) = section.take("priority") {
+        verdict.priority = tenants::priority(&value, verdict.tenant, &known.tenants)?;
+    }
     Ok(verdict)
 }
 

@@ -13,6 +13,8 @@ const TENANTS_MAX: usize = 65_536;
 const MBIT: f64 = 125_000.0;
 const CAP_MIN_MBIT: f64 = 0.01;
 const CAP_MAX_MBIT: f64 = 1e6;
+/// Packets in a turn at most: a box always has ten waiting of a sender that is held back.
+const PRIORITY_MAX: u64 = 10;
 
 /// A tenant, and where its senders are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -69,4 +71,24 @@ pub(crate) fn named(value: &Value<'_>, tenants: &[Owner]) -> Result<TenantId, Wr
     };
     let what = format!("there is no tenant \"{name}\"");
     Err(Wrong::new(value.span(), what, help))
+}
+
+/// The weight of a flow beside the others of its tenant: the one that its rule names, or one of all.
+pub(crate) fn priority(
+    value: &Value<'_>,
+    named: Option<TenantId>,
+    tenants: &[Owner],
+) -> Result<u8, Wrong> {
+    let range = 1..=PRIORITY_MAX;
+    let priority = value.integer(range, "(2: twice as much as flows that have 1)")?;
+    let owners = match named {
+        Some(id) => &tenants[usize::from(id.0)..][..1],
+        None => tenants,
+    };
+    if owners.iter().all(|owner| owner.tenant.cap.is_none()) {
+        let what = "priority shares out what a tenant may send, and its tenant has no limit";
+        let help = "give the [[tenant]] of these flows a cap_mbit, or leave priority out";
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(priority as u8)
 }

@@ -37,6 +37,12 @@ const BAD: &[Bad] = &[
         "/var/lib/windlass/auto.json",
     ),
     (
+        "version = 1\n[auto]\npriors = \"ordre\"\n",
+        (3, 10),
+        "unknown priors \"ordre\"",
+        "did you mean \"order\"",
+    ),
+    (
         "version = 1\n[auto]\nprefix_v4 = 33\n",
         (3, 13),
         "prefix_v4 is out of range: 33",
@@ -251,6 +257,31 @@ const BAD: &[Bad] = &[
         (3, 30),
         "tolerance_bytes is out of range",
         "1 to 1048576 bytes",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\npriority = 11\n",
+        (6, 12),
+        "priority is out of range: 11",
+        "1 to 10",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\npriority = 0.5\n",
+        (6, 12),
+        "priority is",
+        "priority = 1",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\n[[tenant]]\nname = \"b\"\ncap_mbit = 5\n\
+         [[rule]]\ntenant = \"a\"\npriority = 2\n",
+        (9, 12),
+        "its tenant has no limit",
+        "cap_mbit",
+    ),
+    (
+        "version = 1\n[default]\npriority = 2\n",
+        (3, 12),
+        "its tenant has no limit",
+        "leave priority out",
     ),
     (
         "version = 1\n[default]\ncap_mbit = \"5\"\n",

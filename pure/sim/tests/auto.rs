@@ -120,6 +120,27 @@ fn flows_get_what_is_best_on_the_way_to_them() {
     );
 }
 
+/// What has been measured of the arms spares the first flows to a new place what the order of the list
+/// would cost them.
+#[test]
+fn priors_spare_the_first_flows_what_others_have_paid() {
+    let first = |priors: &str| {
+        let text = format!(
+            "version = 1\n[auto]\narms = [\"reno\", \"cubic\", \"bbr\"]\npriors = \"{priors}\"\n\
+             explore = 0.1\nprefix_v4 = 32\n[[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n"
+        );
+        let runs = [1, 2, 3].map(|seed| {
+            let policy = Config::parse(&text, "w.toml").unwrap().policy();
+            seconds(&run(&setup(8, seed), policy))
+        });
+        [0, 1].map(|path| runs.iter().map(|run| run[path]).sum::<f64>() / 3.0)
+    };
+    let (measured, order) = (first("measured"), first("order"));
+    eprintln!("first eight downloads: {measured:.3?} s by priors, {order:.3?} by order");
+    assert!(measured[0] < 1.05 * order[0], "{measured:?} {order:?}");
+    assert!(measured[1] < 0.6 * order[1], "{measured:?} {order:?}");
+}
+
 #[test]
 fn a_trial_compares_flows_of_one_path_and_time() {
     let text = "version = 1\n[[rule]]\nname = \"all\"\nalgorithm = \"cubic\"\n";

@@ -12,6 +12,7 @@ use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
 use super::comparisons::{self, AutoReport, TrialAnswer};
 use super::protocol::{Answer, PluginReport, Request, StatusReport};
+use crate::advice::advice_on;
 use crate::command::{Status, Workers};
 use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
@@ -152,10 +153,16 @@ impl Desk {
 
     fn flows(&self) -> Result<Answer, String> {
         let all = self.workers.flows().map_err(|e| e.to_string())?;
+        // Before the policy is asked for, which may be changed meanwhile.
+        let advice = advice_on(&all.flows);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let report = |info| FlowReport::new(info, &policy);
+        let flows = all.flows.iter().zip(advice);
+        let report = |(info, advice)| FlowReport {
+            advice,
+            ..FlowReport::new(info, &policy)
+        };
         Ok(Answer::Flows {
-            flows: all.flows.iter().map(report).collect(),
+            flows: flows.map(report).collect(),
             omitted: all.omitted as u64,
         })
     }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_cc::Phase;
-use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side, TenantId, TenantInfo};
+use windlass_engine::{
+    AlgorithmId, Counters, FlowInfo, HeldBack, LimitedBy, Side, TenantId, TenantInfo, Watched,
+};
 use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
 use windlass_policy::{Config, ConfigFile, Policy};
 use windlass_wire::{Addr, FlowKey};
@@ -17,6 +19,7 @@ use windlass_wire::{Addr, FlowKey};
 use super::desk::Wire;
 use super::*;
 use crate::RunError;
+use crate::advice::advice_on;
 use crate::command::{Command, Flows, Status, Workers};
 
 struct FakeWire(Arc<Mutex<Vec<String>>>);
@@ -51,6 +54,7 @@ fn info(port: u16) -> FlowInfo {
         mode: windlass_engine::Mode::Enforce,
         failed: None,
         algorithm: AlgorithmId::Bbr,
+        settings: AlgorithmId::Bbr.into(),
         phase: Phase::ProbeBw,
         cwnd: 14_480,
         ssthresh: u64::MAX,
@@ -82,6 +86,7 @@ fn info(port: u16) -> FlowInfo {
         policed: 2,
         policed_bytes: 2896,
         tenant: Some(TenantId(0)),
+        priority: 1,
         arm: None,
         switch_list: None,
         switch_condition: None,
@@ -89,6 +94,7 @@ fn info(port: u16) -> FlowInfo {
         in_senders_hands: false,
         in_recovery: false,
         limited_by: LimitedBy::Cwnd,
+        watched: None,
         pass: None,
     }
 }
@@ -236,6 +242,69 @@ fn flows_of_all_workers_come_with_units_and_rule() {
         (flow.phase.as_str(), flow.limited_by.as_str()),
         ("probe_bw", "cwnd")
     );
+}
+
+/// A window of 20 packets on a path of 50 Mbit/s and 100 ms that loses one in a hundred.
+fn advised(port: u16) -> FlowInfo {
+    let watched = Watched {
+        held_back_by: Some(HeldBack::Window),
+        bytes: 3_000_000,
+        duration: 10_000_000_000,
+        first: true,
+        bottleneck: Some(6_250_000),
+        loss_ratio: 0.01,
+        queue_delay: 0,
+        overflowed: false,
+    };
+    FlowInfo {
+        mode: windlass_engine::Mode::Advise,
+        delivery_rate: 300_000,
+        min_rtt: 100_000_000,
+        watched: Some(watched),
+        ..info(port)
+    }
+}
+
+#[test]
+fn advised_flows_come_with_what_enforcing_would_bring() {
+    let idle = FlowInfo {
+        watched: None,
+        ..advised(2)
+    };
+    let advice = advice_on(&[advised(1), info(3), idle]);
+    let [Some(first), None, None] = &advice[..] else {
+        panic!("{advice:?}");
+    };
+    assert_eq!((first.goodput_bps, first.transfer_ms), (2_400_000, 10_000));
+    assert_eq!(first.path_loss_ppm, 10_000);
+    let speedup = first.predicted_speedup_percent.unwrap();
+    let predicted = first.predicted_goodput_bps.unwrap();
+    assert!((600..1200).contains(&speedup), "{first:?}");
+    assert!(
+        predicted.abs_diff(24_000 * speedup) < predicted / 50,
+        "{first:?}"
+    );
+    assert!(!first.predicted_at_least && first.unpredicted.is_none());
+
+    let waiting = |port| {
+        let watched = advised(port).watched.map(|watched| Watched {
+            held_back_by: Some(HeldBack::Application),
+            ..watched
+        });
+        FlowInfo {
+            watched,
+            ..advised(port)
+        }
+    };
+    let many: Vec<FlowInfo> = (0..300).map(waiting).collect();
+    let advice = advice_on(&many);
+    assert!(advice[255].is_some() && advice[256..].iter().all(Option::is_none));
+    let first = advice[0].as_ref().unwrap();
+    assert_eq!(
+        first.unpredicted.as_deref(),
+        Some("limited by the application")
+    );
+    assert_eq!(first.predicted_ms, None);
 }
 
 #[test]

@@ -274,7 +274,7 @@ impl Flow {
             self.detect_losses(ctx, &mut score);
         }
         if !self.enforcing() {
-            self.watch_ack(now, segment, score.delivered, before);
+            self.watch_ack(now, segment, &score, before);
         }
         self.path.delivered = self.sampler.delivered;
         self.path.lost = self.sampler.lost;

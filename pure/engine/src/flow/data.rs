@@ -83,7 +83,10 @@ impl Flow {
         }
         if self.una == self.nxt {
             self.on_restart(ctx);
-            self.transfers.on_data(ctx.now, self.una, self.path.srtt);
+            let begins = self.transfers.on_data(ctx.now, self.una, self.path.srtt);
+            if begins {
+                self.watch_transfer();
+            }
         }
         self.nxt = end;
         let mut piece = Piece::arrived(start, end, ctx.now);

@@ -1,9 +1,9 @@
 //! What can be shown of a flow: the fields of `ss -ti`, and the box's own.
 
-use windlass_cc::{AlgorithmId, Failed, Nanos, Phase};
+use windlass_cc::{AlgorithmId, Failed, Nanos, Phase, Settings};
 use windlass_wire::FlowKey;
 
-use super::{Flow, LimitedBy};
+use super::{Flow, LimitedBy, Watched};
 use crate::{Arm, Mode, PassReason, Side, TenantId};
 
 /// A flow at one moment. Bytes, nanoseconds and bytes per second throughout.
@@ -19,6 +19,8 @@ pub struct FlowInfo {
     pub mode: Mode,
     /// The algorithm.
     pub algorithm: AlgorithmId,
+    /// How it is set.
+    pub settings: Settings,
     /// Where the algorithm is.
     pub phase: Phase,
     /// Its window.
@@ -82,6 +84,8 @@ pub struct FlowInfo {
     pub policed_bytes: u64,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// Its weight beside the other flows of the tenant.
+    pub priority: u8,
     /// By whom its algorithm was chosen among several, if it was.
     pub arm: Option<Arm>,
     /// The list of conditions on its path that may change the algorithm.
@@ -98,6 +102,9 @@ pub struct FlowInfo {
     pub failed: Option<Failed>,
     /// What limits it.
     pub limited_by: LimitedBy,
+    /// What a sender that keeps its own congestion control has made of the path (modes `observe` and
+    /// `advise`).
+    pub watched: Option<Watched>,
     /// Why it passes, if it does.
     pub pass: Option<PassReason>,
 }
@@ -112,6 +119,7 @@ impl Flow {
             mode: self.verdict.mode,
             algorithm: self.cc.id(),
             failed: self.cc.failed(),
+            settings: self.verdict.algorithm,
             phase: control.phase,
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,
@@ -147,6 +155,7 @@ impl Flow {
             policed: self.tally.policed,
             policed_bytes: self.tally.policed_bytes,
             tenant: self.verdict.tenant,
+            priority: self.verdict.priority,
             arm: self.verdict.arm,
             switch_list: self.verdict.switching.map(|s| s.list),
             switch_condition: self.review.in_force(),
@@ -154,6 +163,7 @@ impl Flow {
             in_senders_hands: self.handed_back_until.is_some(),
             in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
             limited_by: self.limited_by,
+            watched: self.watched(),
             pass: self.pass,
         }
     }

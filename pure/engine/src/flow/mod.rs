@@ -3,7 +3,7 @@
 //! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
 //! leaves, `edge`, `feedback` and `own_acks` what the
 //! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` a sender
+//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` and `watched` a sender
 //! that keeps its own congestion control. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
 mod acceptable;
@@ -26,6 +26,7 @@ mod send;
 mod train;
 mod transfers;
 mod watch;
+mod watched;
 
 use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
 use windlass_wire::Template;
@@ -45,6 +46,7 @@ use review::Review;
 use train::Train;
 use transfers::Transfers;
 use watch::Watch;
+pub use watched::{HeldBack, Watched};
 
 /// What the handshake settled for one direction of data.
 #[derive(Clone, Copy, Debug)]
@@ -227,6 +229,8 @@ pub(crate) struct Flow {
     policed_at: Option<u64>,
     /// When it is this flow's turn among those of its tenant.
     turn: Option<Nanos>,
+    /// Packets that it may send in this turn after the next one.
+    turn_left: u8,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     handed_back_until: Option<u64>,
@@ -288,6 +292,7 @@ impl Flow {
             tsval_floor: None,
             policed_at: None,
             turn: None,
+            turn_left: 0,
             sender_tries: 0,
             handed_back_until: None,
             pass: None,
@@ -309,8 +314,9 @@ impl Flow {
     pub(crate) fn adopt(&mut self, verdict: &Verdict) -> bool {
         self.verdict.redundancy = verdict.redundancy;
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
+        self.verdict.priority = verdict.priority;
         self.verdict.rule = verdict.rule;
-        self.turn = None;
+        (self.turn, self.turn_left) = (None, 0);
         if verdict.arm.is_some() {
             // Who takes part in a comparison is settled when a flow begins.
             return false;

@@ -63,7 +63,8 @@ impl Flow {
         piece.is_some_and(|index| self.hold.get(index).sent_at + self.path.min_rtt / 2 > now)
     }
 
-    /// Whether it is this flow's turn among those of its tenant; if not, it waits for it.
+    /// Whether it is this flow's turn among those of its tenant; if not, it waits for it. A turn is for
+    /// as many packets as the flow's priority says, if so many wait.
     pub(super) fn is_its_turn<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) -> bool {
         let Some(id) = self.verdict.tenant else {
             return true;
@@ -71,22 +72,34 @@ impl Flow {
         let Some(account) = ctx.tenants.get_mut(usize::from(id.0)) else {
             return true;
         };
-        let now = ctx.now;
-        *self
-            .turn
-            .get_or_insert_with(|| account.take_turn(now, bytes))
-            <= now
+        let turn = match self.turn {
+            Some(turn) => turn,
+            None => {
+                let waiting = self.nxt.saturating_sub(self.sent_nxt) + self.lost_bytes;
+                let most = u64::from(self.verdict.priority.max(1));
+                let packets = waiting.div_ceil(bytes.max(1)).clamp(1, most);
+                self.turn_left = (packets - 1) as u8;
+                account.take_turn(ctx.now, bytes * packets)
+            }
+        };
+        self.turn = Some(turn);
+        turn <= ctx.now
     }
 
-    /// `bytes` have left: the turn is used up.
+    /// `bytes` have left: the turn is used up, or goes on with the next packet.
     pub(super) fn charge_tenant<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) {
-        self.turn = None;
-        if let Some(account) = self
+        let turn = self.turn.take();
+        let Some(account) = self
             .verdict
             .tenant
             .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
-        {
-            account.info.bytes_sent += bytes;
+        else {
+            return;
+        };
+        account.info.bytes_sent += bytes;
+        if self.turn_left > 0 {
+            self.turn_left -= 1;
+            self.turn = turn.map(|turn| turn + account.time_for(bytes));
         }
     }
 

@@ -119,6 +119,7 @@ impl Flow {
         }
         self.path.inflight = self.inflight;
         self.path.lost = self.sampler.lost;
+        self.watch_losses(0, score.lost);
         self.enter_recovery(ctx.now, score.lost, before);
         let event = AckEvent {
             now: ctx.now,

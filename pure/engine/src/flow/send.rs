@@ -63,10 +63,12 @@ impl Flow {
                 return Some(LimitedBy::Receiver);
             }
         }
+        // It takes its place in the line before pacing lets it go: else it would come too late each time.
+        let has_turn = self.is_its_turn(ctx, len);
         if !self.pacer.may_send(ctx.now) {
             return Some(LimitedBy::Pacing);
         }
-        (!self.is_its_turn(ctx, len)).then_some(LimitedBy::Tenant)
+        (!has_turn).then_some(LimitedBy::Tenant)
     }
 
     /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with

@@ -22,16 +22,22 @@ pub(crate) struct Transfers {
 }
 
 impl Transfers {
-    /// Data has come while everything up to `una` was acknowledged.
-    pub fn on_data(&mut self, now: Nanos, una: u64, rtt: Nanos) {
+    /// Data has come while everything up to `una` was acknowledged. True if a transfer begins with it.
+    pub fn on_data(&mut self, now: Nanos, una: u64, rtt: Nanos) -> bool {
         if let Some((since, _)) = self.all_acked
             && now < since + ANSWER_MAX.max(rtt)
         {
             self.all_acked = None;
-            return;
+            return false;
         }
         self.end();
         self.begun = Some((now, una));
+        true
+    }
+
+    /// When the transfer that runs, or the last one, began, and at which offset.
+    pub fn latest(&self) -> Option<(Nanos, u64)> {
+        self.begun
     }
 
     /// Everything has been acknowledged, up to `una`.

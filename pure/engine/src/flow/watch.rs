@@ -12,6 +12,7 @@
 use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::Segment;
 
+use super::ack::Score;
 use super::{Flow, Recovery};
 use crate::Pool;
 use crate::context::Context;
@@ -19,15 +20,26 @@ use crate::context::Context;
 /// A sender answers an ACK within this, or within an eighth of the RTT, ns.
 const ANSWER_MIN: Nanos = 2 * MILLISECOND;
 
-/// What is known of a sender's behaviour in the round under way.
+/// What is known of a sender's behaviour in the round under way, and in all.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Watch {
     /// Until then what the sender sends is an answer to an ACK.
     answer_until: Nanos,
     /// New payload in this round.
-    fresh: u64,
+    pub(super) fresh: u64,
     /// Of this, in full segments that answer ACKs.
-    answers: u64,
+    pub(super) answers: u64,
+    /// Of this, near to the edge of the receiver's window.
+    pub(super) filling: u64,
+    pub(super) round_began: Nanos,
+    /// How long each of [`HeldBack`] has kept it from sending more in the transfer under way, ns.
+    pub(super) held_back: [Nanos; 3],
+    /// When the receiver last acknowledged anything.
+    pub(super) acked_at: Nanos,
+    /// Bytes delivered and lost while no queue stood, and lost while one did.
+    pub(super) calm_delivered: u64,
+    pub(super) calm_lost: u64,
+    pub(super) queue_lost: u64,
     /// Until then what comes may have been sent before the recovery began for its sender.
     unaware_until: Nanos,
     /// No ACK has come in the time-out since the last.
@@ -38,8 +50,12 @@ impl Flow {
     /// The sender sends `len` bytes that are new.
     pub(crate) fn watch_new_data(&mut self, now: Nanos, len: u64) {
         let full = 2 * len > u64::from(self.path.mss);
-        let room = self.receiver_edge.saturating_sub(self.nxt) >= u64::from(self.path.mss);
+        let left = self.receiver_edge.saturating_sub(self.nxt);
+        let room = left >= u64::from(self.path.mss);
         self.watch.fresh += len;
+        if left < self.nearly_full() {
+            self.watch.filling += len;
+        }
         if let Some(recovery) = &mut self.recovery
             && recovery.resent == 0
             && now <= self.watch.unaware_until
@@ -64,12 +80,16 @@ impl Flow {
         }
     }
 
-    /// The receiver has acknowledged: `delivered` bytes of those that were in flight `before`.
-    pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, delivered: u64, before: u64) {
+    /// The receiver has acknowledged, of what was in flight `before`.
+    pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, score: &Score, before: u64) {
+        let delivered = score.delivered;
         if delivered > 0 {
             self.watch.overdue = false;
+            self.watch.acked_at = now;
         }
+        self.watch_losses(delivered, score.lost);
         if self.una >= self.usage.round_end {
+            self.note_what_held_back(now);
             let Watch { fresh, answers, .. } = self.watch;
             self.usage.round_end = self.sent_nxt;
             self.usage.limited = 2 * answers > fresh;
@@ -80,7 +100,7 @@ impl Flow {
             if !self.usage.limited {
                 self.sampler.mark_app_limited(self.inflight);
             }
-            (self.watch.fresh, self.watch.answers) = (0, 0);
+            (self.watch.fresh, self.watch.answers, self.watch.filling) = (0, 0, 0);
         }
         if delivered > 0 && Self::is_pure_ack(segment) {
             self.watch.answer_until = now + ANSWER_MIN.max(self.path.srtt / 8);
@@ -118,6 +138,8 @@ impl Flow {
 
     /// Opens the episode of a time-out that the sender shows by what it sends.
     fn take_all_for_lost<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        // Of what is taken for lost, one packet was.
+        self.watch_losses(0, u64::from(self.path.mss));
         self.mark_all_lost(ctx);
         self.recovery = Some(Recovery {
             point: self.sent_nxt,
