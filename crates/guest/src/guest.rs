@@ -20,7 +20,7 @@ use crate::processor_time::processor_time_s;
 pub const SILENCE_LIMIT: Duration = Duration::from_secs(600);
 /// In real time, if it uses less of a processor than this: it waits for what never comes.
 const STANDSTILL_SHARE: f64 = 0.01;
-const MEMORY_MIB: u32 = 1024;
+const MEMORY_MIB: u32 = 2048;
 /// Room for translated code, MiB. When it is full, all of it is translated anew.
 const TRANSLATION_MIB: u32 = 256;
 /// No PCI, no firmware: boots in three quarters of the time of `pc`.

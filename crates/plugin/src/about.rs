@@ -1,5 +1,7 @@
 //! What a module says of itself: TOML, from its export `windlass_about`.
 
+use std::sync::Arc;
+
 use serde::Deserialize;
 use windlass_cc::plugin::{Code, Description, PARAMETERS_MAX};
 use windlass_cc::{About, Parameter, Range, Signals};
@@ -59,7 +61,7 @@ fn keep(text: String) -> &'static str {
 ///
 /// # Errors
 /// It is no TOML, or lacks something.
-pub(crate) fn read(text: &str, code: &'static dyn Code) -> Result<Description, PluginError> {
+pub(crate) fn read(text: &str, code: Arc<dyn Code>) -> Result<Description, PluginError> {
     let wrong = |e: toml::de::Error| PluginError::About(e.to_string().trim().replace('\n', " "));
     let text: Text = toml::from_str(text).map_err(wrong)?;
     if text.parameter.len() > PARAMETERS_MAX {

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::{Config, Engine, InstancePre, Linker, Module as Compiled};
 use windlass_cc::AlgorithmId;
@@ -47,7 +47,7 @@ pub(crate) struct Module {
 }
 
 /// All that this process has taken in, by their slots.
-static MODULES: Mutex<Vec<(&'static str, &'static Module)>> = Mutex::new(Vec::new());
+static MODULES: Mutex<Vec<(&'static str, Arc<Module>)>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The instances of this worker, by slot.
@@ -107,19 +107,18 @@ pub fn add(wasm: &[u8]) -> Result<Added, PluginError> {
     let code = compile(wasm)?;
     let text = about_text(&code)?;
     let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    // Leaked, since flows refer to it for as long as they like; `register` bounds how many.
-    let module: &'static Module = Box::leak(Box::new(Module {
+    let module = Arc::new(Module {
         slot: modules.len(),
         code,
         state_bytes: OnceLock::new(),
         faults: AtomicU32::new(0),
         last_fault: Mutex::new(None),
-    }));
-    let description: Description = about::read(&text, module)?;
+    });
+    let description: Description = about::read(&text, Arc::clone(&module) as Arc<dyn Code>)?;
     let _ = module
         .state_bytes
         .set(description.state_bytes.min(STATE_BYTES_MAX));
-    let tried_events = check::run(module, &description)?;
+    let tried_events = check::run(&module, &description)?;
     let name = description.name;
     let id = plugin::register(description)?;
     modules.push((name, module));
@@ -129,7 +128,7 @@ pub fn add(wasm: &[u8]) -> Result<Added, PluginError> {
 /// How each plugin does, by name, the newest of each.
 pub fn statuses() -> Vec<Status> {
     let modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    let status = |(name, module): &(&'static str, &'static Module)| {
+    let status = |(name, module): &(&'static str, Arc<Module>)| {
         let last = module.last_fault.lock();
         let last = *last.unwrap_or_else(PoisonError::into_inner);
         let faults = module.faults.load(Ordering::Relaxed);

@@ -114,7 +114,7 @@ impl Plugin {
             estimates: &self.estimates,
             parameters: &self.parameters.values,
         };
-        let code = self.parameters.id.description().code;
+        let code = &self.parameters.id.description().code;
         let answer = code.call(&call, &mut self.flow);
         self.fault = answer.and_then(|()| sane(&self.flow.control, path)).err();
     }

@@ -8,6 +8,7 @@ mod flow;
 mod names;
 
 use core::fmt;
+use std::sync::Arc;
 
 use crate::estimates::{Estimates, Steps};
 use crate::{
@@ -48,7 +49,7 @@ pub struct Description {
     /// PRR spreads its reductions ([`crate::CongestionControl::uses_prr`]).
     pub prr: bool,
     /// What is called.
-    pub code: &'static dyn Code,
+    pub code: Arc<dyn Code>,
 }
 
 /// What happened: [`crate::CongestionControl`] says when each comes.
