@@ -110,7 +110,7 @@ reproduce-compound: build
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 reproduce-mystique: build
-	$(call run_experiments,mystique-fig2 mystique-switch)
+	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig3 mystique-fig4 mystique-switch)
 
 reproduce-grid: build
 	$(call run_experiments,grid adverse sharing sizes)
