@@ -11,6 +11,7 @@ mod command;
 pub mod config_files;
 pub mod control;
 mod error;
+mod faults;
 mod memory;
 mod open;
 mod report;

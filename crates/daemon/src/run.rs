@@ -1,6 +1,5 @@
 //! From the first check to the orderly stop.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, RwLock};
@@ -19,6 +18,7 @@ use windlass_policy::Policy;
 
 use crate::command::Workers;
 use crate::control::{self, Desk, Server};
+use crate::faults::Faults;
 use crate::memory::{self, Saver};
 use crate::open::{Opened, open};
 use crate::settings::seed;
@@ -153,27 +153,6 @@ fn watch(
         // A worker that panicked sends no event.
         if event.is_ok() || handles.iter().any(Handle::is_finished) {
             return Ok(());
-        }
-    }
-}
-
-/// Failures of plugins that have been told.
-#[derive(Default)]
-struct Faults(BTreeMap<&'static str, u32>);
-
-impl Faults {
-    /// Tells of the new ones, in a line for each plugin.
-    fn tell(&mut self) {
-        for status in windlass_plugin::statuses() {
-            let told = self.0.insert(status.name, status.faults).unwrap_or(0);
-            let (true, Some(last)) = (status.faults > told, status.last_fault) else {
-                continue;
-            };
-            let then = match status.suspended {
-                true => "it is not asked any more: mend it and add it again",
-                false => "its fallback goes on with the flow",
-            };
-            eprintln!("windlass: plugin {}: {last}; {then}", status.name);
         }
     }
 }

@@ -22,8 +22,8 @@ use crate::parameter::{Millis, Thousandths, choices, parameters};
 use crate::scale::{bytes_over, mul_div, rate_over};
 use crate::window::{MAX_CWND_BYTES, inherited_window, initial_window, mss};
 use crate::{
-    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Range, SECOND,
-    Signals,
+    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Range,
+    SECOND, Signals,
 };
 
 /// Smallest window, segments (BBR's; the paper has none).

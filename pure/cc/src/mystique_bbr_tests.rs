@@ -59,13 +59,25 @@ mod vectors {
         let rtt = 100 * MILLISECOND;
         let mut flow = Flow::new(MystiqueBbrParameters::default());
         flow.acks(5000 * MILLISECOND, rtt, RATE);
-        assert_eq!((flow.mystique.estimates.min_rtt, flow.mystique.estimates.max_bw), (rtt, RATE));
+        assert_eq!(
+            (
+                flow.mystique.estimates.min_rtt,
+                flow.mystique.estimates.max_bw
+            ),
+            (rtt, RATE)
+        );
         flow.ack(rtt, RATE);
         assert_eq!(flow.mystique.estimates.min_rtt, 110 * MILLISECOND);
         // 100 segments a round trip become 99.
         assert_eq!(flow.mystique.estimates.max_bw, 990_000);
         flow.ack(rtt, RATE);
-        assert_eq!((flow.mystique.estimates.min_rtt, flow.mystique.estimates.max_bw), (rtt, RATE));
+        assert_eq!(
+            (
+                flow.mystique.estimates.min_rtt,
+                flow.mystique.estimates.max_bw
+            ),
+            (rtt, RATE)
+        );
     }
 
     /// §3.2, "step by step": 100 ms become 150 in the fifth step (110, 121, 133.1, 146.4, 161).

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::AlgorithmId;
 use windlass_engine::{Limits, Mode, Redundancy, Verdict};
 
-use crate::auto::AutoConfig;
+use crate::auto_config::AutoConfig;
 use crate::device::BoxConfig;
 use crate::error::{ConfigError, Wrong};
 use crate::files;

@@ -2,7 +2,7 @@
 
 use windlass_engine::Verdict;
 
-use crate::auto;
+use crate::auto_config;
 use crate::config::{Config, ConfigFile, VERSION};
 use crate::device;
 use crate::error::Wrong;
@@ -76,7 +76,7 @@ fn read_first(
         config.limits = limits::read(value.section("[limits]")?)?;
     }
     if let Some(value) = file.take("auto") {
-        known.auto = auto::read(value.section("[auto]")?)?;
+        known.auto = auto_config::read(value.section("[auto]")?)?;
     }
     let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
     if let Some(value) = file.take("default") {

@@ -30,6 +30,7 @@
 
 mod algorithm;
 mod auto;
+mod auto_config;
 pub mod cel;
 mod config;
 mod device;
@@ -49,7 +50,8 @@ mod tenants;
 mod trial;
 
 pub use algorithm::read as read_algorithm;
-pub use auto::{Auto, AutoConfig, DEFAULT_AUTO_FILE, PrefixBelief, Priors};
+pub use auto::{Auto, PrefixBelief};
+pub use auto_config::{AutoConfig, DEFAULT_AUTO_FILE, Priors};
 pub use config::{Config, ConfigFile, DEFAULT_CONTROL_SOCKET, Overrides, VERSION};
 pub use device::{BoxConfig, IoMode};
 pub use error::{ConfigError, Wrong, suggest};

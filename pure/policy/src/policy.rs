@@ -5,7 +5,8 @@ use windlass_engine::{
 };
 use windlass_wire::{Addr, FlowKey};
 
-use crate::auto::{Auto, AutoConfig, dice};
+use crate::auto::{Auto, dice};
+use crate::auto_config::AutoConfig;
 use crate::facts::FlowFacts;
 use crate::rule::Rule;
 use crate::switching::SwitchList;

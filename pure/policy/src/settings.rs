@@ -4,7 +4,8 @@ use windlass_cc::{AlgorithmId, MILLISECOND};
 use windlass_engine::{Arm, Comparison, Feedback, Mode, Redundancy, Switching, Verdict};
 
 use crate::algorithm;
-use crate::auto::{self, AutoConfig};
+use crate::auto;
+use crate::auto_config::AutoConfig;
 use crate::error::Wrong;
 use crate::read::{Section, Value};
 use crate::switching::{self, Lists};

@@ -7,6 +7,7 @@
 
 mod client;
 mod comparisons;
+mod counters;
 mod desk;
 mod protocol;
 mod server;
