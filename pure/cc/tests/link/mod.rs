@@ -4,6 +4,8 @@
 //! that was outstanding at its start has been delivered, if need be by a retransmission.
 #![allow(dead_code)] // Each test file uses a part of it.
 
+pub mod codel;
+
 use std::collections::VecDeque;
 
 use windlass_cc::{
@@ -69,6 +71,8 @@ pub struct Flow {
     random: u64,
     sent_bytes: u64,
     pub drops: u64,
+    /// Manages the queue, which is a plain one without it.
+    pub codel: Option<codel::CoDel>,
 }
 
 impl Flow {
@@ -94,6 +98,7 @@ impl Flow {
             random: seed | 1,
             sent_bytes: 0,
             drops: 0,
+            codel: None,
         }
     }
 
@@ -209,7 +214,9 @@ impl Flow {
         self.random ^= self.random >> 7;
         self.random ^= self.random << 17;
         let unlucky = (self.random >> 20) % 1_000_000 < self.link.loss_per_million;
-        if queued + MSS > self.link.queue || unlucky {
+        let managed = self.codel.as_mut();
+        let unwanted = managed.is_some_and(|codel| codel.drops(self.now + backlog, backlog));
+        if queued + MSS > self.link.queue || unlucky || unwanted {
             self.drops += 1;
             return None;
         }
