@@ -126,7 +126,7 @@ fn peaks(windows: &[(f64, f64)]) -> Vec<f64> {
 /// (0.7 of 85 is 59.5); 84 to 89 before a reduction, at 9 s there, and in the flat part of case 2's first curve 83 to 88. When
 /// the reductions come depends on when slow start ends, so that is looked for wherever it is.
 #[test]
-fn vectors_ns3_cubic_on_a_short_path() {
+fn vectors_cubic_ns3_on_a_short_path() {
     for fast in [false, true] {
         let windows = ns3_suite(5, [100, 100], fast, false);
         let (least, most) = least_and_most(&windows, 1.0, 19.0);
@@ -142,7 +142,7 @@ fn vectors_ns3_cubic_on_a_short_path() {
 /// Cases 3 and 4 (20 ms, 50 and from 10 s on 100 Mbit/s): alone, CUBIC stays at 107 to 123 segments from
 /// 11 to 15 s and has 169 to 215 from 17.5 to 18.5 s; with its Reno-friendly part 150 to 220 by 13 to 15 s.
 #[test]
-fn vectors_ns3_cubic_when_a_path_becomes_faster() {
+fn vectors_cubic_ns3_when_a_path_becomes_faster() {
     let alone = ns3_suite(20, [50, 100], true, false);
     let (least, most) = least_and_most(&alone, 11.0, 15.0);
     assert!(least >= 107.0 && most <= 123.0, "{least} {most}");
@@ -156,7 +156,7 @@ fn vectors_ns3_cubic_when_a_path_becomes_faster() {
 /// `tcp-validation.cc` "cubic-50ms-no-ecn" (50 ms, 50 Mbit/s; the flow begins at 5 s): after slow start,
 /// which its delayed ACKs end lower than ours, it is reduced from 236 and 234 segments, and not below 225.
 #[test]
-fn vectors_ns3_cubic_on_50_ms() {
+fn vectors_cubic_ns3_on_50_ms() {
     let windows = ns3_cubic(AlgorithmId::Cubic.into(), 50, [50, 50], 5000);
     let late: Vec<(f64, f64)> = windows.into_iter().filter(|(at, _)| *at > 9.0).collect();
     let peaks = peaks(&late);
