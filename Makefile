@@ -18,7 +18,7 @@ help:
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
 	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; an hour)'
-	@echo 'make reproduce-mystique  algorithms chosen by rules and by experience, on the paths of the Mystique paper (minutes)'
+	@echo 'make reproduce-mystique  algorithms chosen by rules and by experience, on the paths of the Mystique paper (needs QEMU and root; two hours)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
 
@@ -110,7 +110,7 @@ reproduce-compound: build
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 reproduce-mystique: build
-	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig3 mystique-fig4 mystique-switch)
+	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch)
 
 reproduce-grid: build
 	$(call run_experiments,grid adverse sharing sizes)
