@@ -4,7 +4,7 @@
 use windlass_cc::plugin::{Call, Description, Event, Fault, FlowState, STATE_BYTES_MAX, sane};
 use windlass_cc::{
     AckEvent, CongestionEvent, Control, Estimates, MILLISECOND, Nanos, Path, Phase, RateSample,
-    SECOND, SendEvent, Signal, Steps,
+    SECOND, Seeded, SendEvent, Signal, Steps,
 };
 
 use crate::PluginError;
@@ -75,7 +75,7 @@ impl Tried {
     fn new(mss: u32, seed: u64) -> Tried {
         let path = Path::new(mss);
         Tried {
-            random: Random(seed),
+            random: Random(Seeded::new(seed)),
             now: SECOND,
             estimates: Estimates::new(&path),
             path,
@@ -103,7 +103,7 @@ impl Tried {
         self.now += random.span();
         let (ack, sent, congestion);
         let (name, event) = match if number == 0 { 0 } else { random.below(24) } {
-            0 => ("on_start", Event::Start(random.next())),
+            0 => ("on_start", Event::Start(random.0.draw())),
             1..=2 => {
                 congestion = random.congestion(self.now, &self.path);
                 ("on_congestion", Event::Congestion(&congestion))
@@ -150,20 +150,12 @@ fn take(path: &mut Path, estimates: &mut Estimates, ack: &AckEvent, steps: &Step
     estimates.step_back(ack.now, steps, path);
 }
 
-/// splitmix64 (Steele, Lea, Flood, OOPSLA 2014).
-struct Random(u64);
+/// Chance, from a seed.
+struct Random(Seeded);
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
     fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
+        self.0.draw() % bound
     }
 
     fn chance(&mut self, of: u64) -> bool {

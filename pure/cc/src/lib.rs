@@ -89,6 +89,7 @@ pub use prr::Prr;
 pub use rate_sampler::{RateSampler, RateSnapshot};
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
 pub use scale::{bytes_over, mul_div, rate_over};
+pub use seeded::Seeded;
 pub use settings::{Settings, WrongSetting};
 pub use settings_text::WrongText;
 pub use slow_start::{Growth, HyStart, HyStartPlusPlus, SlowStart, SlowStartRule};

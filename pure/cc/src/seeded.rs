@@ -4,14 +4,16 @@ use serde::{Deserialize, Serialize};
 
 /// A small generator whose whole state is one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Seeded(u64);
+pub struct Seeded(u64);
 
 impl Seeded {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// From this seed.
+    pub fn new(seed: u64) -> Self {
         Seeded(seed)
     }
 
-    pub(crate) fn next(&mut self) -> u64 {
+    /// The next number, uniform in all of 64 bits.
+    pub fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,8 +22,8 @@ impl Seeded {
     }
 
     /// Uniform in `0..bound` (bias below 2^-32 for the small bounds used here).
-    pub(crate) fn below(&mut self, bound: u32) -> u64 {
-        ((self.next() >> 32) * u64::from(bound)) >> 32
+    pub fn below(&mut self, bound: u32) -> u64 {
+        ((self.draw() >> 32) * u64::from(bound)) >> 32
     }
 }
 
@@ -33,8 +35,8 @@ mod tests {
     fn published_first_values_for_seed_1234567() {
         // The reference sequence that Vigna's splitmix64.c gives for this seed.
         let mut random = Seeded::new(1_234_567);
-        assert_eq!(random.next(), 6_457_827_717_110_365_317);
-        assert_eq!(random.next(), 3_203_168_211_198_807_973);
+        assert_eq!(random.draw(), 6_457_827_717_110_365_317);
+        assert_eq!(random.draw(), 3_203_168_211_198_807_973);
     }
 
     #[test]

@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use windlass_cc::{
-    ByteRate, Controller, Nanos, Path, Phase, RateSampler, RateSnapshot, SendEvent, Settings,
-    rate_over,
+    ByteRate, Controller, Nanos, Path, Phase, RateSampler, RateSnapshot, Seeded, SendEvent,
+    Settings, rate_over,
 };
 
 /// A path.
@@ -75,7 +75,7 @@ pub(super) struct Model {
     pub(super) transmissions: u64,
     pub(super) next_send: Nanos,
     bottleneck_free: Nanos,
-    dice: u64,
+    dice: Seeded,
     /// By round trip: whether the window was the limit, and most in flight.
     pub(super) round_end: u64,
     pub(super) limited: bool,
@@ -116,7 +116,7 @@ impl Model {
             transmissions: 0,
             next_send: 0,
             bottleneck_free: 0,
-            dice: seed,
+            dice: Seeded::new(seed),
             round_end: 0,
             limited: false,
             max_inflight: 0,
@@ -219,12 +219,8 @@ impl Model {
         Some(self.bottleneck_free + self.link.rtt)
     }
 
-    /// 0 to 1, from the seed (Steele, Lea, Flood 2014: SplitMix64).
+    /// 0 to 1.
     fn roll(&mut self) -> f64 {
-        self.dice = self.dice.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.dice;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+        (self.dice.draw() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
