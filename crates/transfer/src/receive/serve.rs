@@ -1,5 +1,6 @@
 //! One connection: an offer, the data, an answer.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -160,7 +161,7 @@ impl Task {
 
 /// The streams of a connection.
 struct Session {
-    from: std::net::SocketAddr,
+    from: SocketAddr,
     acceptor: StreamAcceptor,
     ask: ReceiveStream,
     answer: SendStream,
@@ -190,13 +191,8 @@ impl Session {
     }
 
     async fn hear(&mut self) -> Result<ToReceiver> {
-        message::read(&mut self.ask).await.map_err(|e| match e {
-            Silence::Stream(e) => self.broken(why_io(&e)),
-            Silence::Nonsense(why) => Error::Protocol {
-                peer: self.from,
-                why,
-            },
-        })
+        let heard = message::read(&mut self.ask).await;
+        heard.map_err(|e| silent(self.from, e))
     }
 
     async fn say(&mut self, message: &ToSender) -> Result<()> {
@@ -316,7 +312,7 @@ impl Session {
                         let why = format!("it says {other:?} now");
                         return Err(Error::Protocol { peer: from, why });
                     }
-                    Err(e) => return Err(Error::Broken { peer: from, why: e.to_string() }),
+                    Err(e) => return Err(silent(from, e)),
                 },
                 chunk = stream.receive(), if !ended => match chunk {
                     Ok(Some(chunk)) => count += chunk.len() as u64,
@@ -331,6 +327,17 @@ impl Session {
                 return Ok(count);
             }
         }
+    }
+}
+
+/// The sender has no more to say, or nothing of sense.
+fn silent(peer: SocketAddr, silence: Silence) -> Error {
+    match silence {
+        Silence::Stream(e) => Error::Broken {
+            peer,
+            why: why_io(&e),
+        },
+        Silence::Nonsense(why) => Error::Protocol { peer, why },
     }
 }
 
