@@ -102,11 +102,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
 fn list(json: bool, control: &Control) -> Result<ExitCode> {
     let known = AlgorithmId::known();
     let any_plugin = known.len() > AlgorithmId::ALL.len();
-    let running = if any_plugin {
-        plugins::running(control)?
-    } else {
-        None
-    };
+    let running = any_plugin.then(|| plugins::running(control)).flatten();
     let entry = |id: &AlgorithmId| Entry {
         name: id.name(),
         summary: id.summary(),

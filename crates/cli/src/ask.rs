@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use windlass_daemon::TenantReport;
-use windlass_daemon::control::{Answer, Request, ask};
+use windlass_daemon::control::{Answer, AskError, Request, ask};
 use windlass_policy::DEFAULT_CONTROL_SOCKET;
 
 use crate::{print, print_json, values};
@@ -21,14 +21,17 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Whether a daemon may be listening there.
-    pub(crate) fn is_there(&self) -> bool {
-        self.control.exists()
-    }
-
     /// Asks it.
     pub(crate) fn ask(&self, request: Request) -> Result<Answer> {
         Ok(ask(&self.control, request)?)
+    }
+
+    /// Asks it, if it runs.
+    pub(crate) fn ask_if_running(&self, request: Request) -> Result<Option<Answer>> {
+        match ask(&self.control, request) {
+            Err(AskError::NotRunning { .. }) => Ok(None),
+            answer => Ok(answer.map(Some)?),
+        }
     }
 }
 

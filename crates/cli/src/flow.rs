@@ -87,7 +87,7 @@ fn line(flow: &FlowReport) -> String {
         add("chosen_by", by.clone());
     }
     if let Some(failed) = &flow.plugin_failed {
-        add("in the place of plugin", failed.clone());
+        add("plugin_failed", format!("\"{failed}\""));
     }
     if let Some(because) = &flow.because {
         add("because", format!("\"{because}\""));

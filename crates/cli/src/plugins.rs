@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result};
 use windlass_daemon::control::{Answer, PluginReport, Request};
 use windlass_plugin::Folder;
 
@@ -44,16 +44,15 @@ pub(crate) fn add(args: &AddArgs) -> Result<ExitCode> {
         id.summary(),
         place.display()
     );
-    if args.control.is_there() {
-        let file = std::path::absolute(&place)?;
-        match args.control.ask(Request::AddPlugin { file })? {
-            Answer::Plugins { .. } => text.push_str("the running windlass has it\n"),
-            Answer::Error { error } => bail!("the running windlass did not take it: {error}"),
-            other => return Err(unexpected(&other)),
-        }
-    } else {
-        text.push_str("no windlass is running; it will find it when it starts\n");
-    }
+    let file = std::path::absolute(&place)?;
+    let told = args.control.ask_if_running(Request::AddPlugin { file });
+    text.push_str(
+        match told.context("it is kept, but the running windlass did not take it")? {
+            Some(Answer::Plugins { .. }) => "the running windlass has it\n",
+            None => "no windlass is running; it will find it when it starts\n",
+            Some(other) => return Err(unexpected(&other)),
+        },
+    );
     print(&text)
 }
 
@@ -69,13 +68,10 @@ pub(crate) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
     print(&format!("{} is removed\n", args.name))
 }
 
-/// How plugins do in the running windlass, if one runs.
-pub(crate) fn running(control: &Control) -> Result<Option<Vec<PluginReport>>> {
-    if !control.is_there() {
-        return Ok(None);
-    }
-    match control.ask(Request::Plugins)? {
-        Answer::Plugins { plugins } => Ok(Some(plugins)),
-        other => Err(unexpected(&other)),
+/// How plugins do in the running windlass; `None` if none runs, or not for whoever asks.
+pub(crate) fn running(control: &Control) -> Option<Vec<PluginReport>> {
+    match control.ask(Request::Plugins) {
+        Ok(Answer::Plugins { plugins }) => Some(plugins),
+        _ => None,
     }
 }

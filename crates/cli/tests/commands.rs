@@ -111,6 +111,43 @@ fn what_is_no_plugin_is_not_added() {
     assert_eq!(stderr(&run(&["algorithm", "list"])), "");
 }
 
+/// What a windlass that was killed leaves behind is no windlass that runs.
+#[test]
+fn a_socket_without_a_daemon_keeps_no_plugin_from_being_added_and_listed() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("w.sock");
+    drop(std::os::unix::net::UnixListener::bind(&socket).unwrap());
+    assert!(socket.exists());
+    let file = folder.path().join("late_loop.wasm");
+    fs::write(
+        &file,
+        wat::parse_str(include_str!("late_loop.wat")).unwrap(),
+    )
+    .unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass"));
+        command
+            .args(arguments)
+            .args(["--control", socket.to_str().unwrap()]);
+        command.env("WINDLASS_PLUGINS", folder.path().join("kept"));
+        command.output().unwrap()
+    };
+    let added = run(&["algorithm", "add", file.to_str().unwrap()]);
+    assert!(added.status.success(), "{}", stderr(&added));
+    assert!(
+        stdout(&added).contains("no windlass is running"),
+        "{}",
+        stdout(&added)
+    );
+    let listed = run(&["algorithm", "list"]);
+    assert!(listed.status.success(), "{}", stderr(&listed));
+    assert!(
+        stdout(&listed).contains("late_loop     [plugin] s"),
+        "{}",
+        stdout(&listed)
+    );
+}
+
 #[test]
 fn wrong_usage_exits_with_2() {
     for (arguments, said) in [

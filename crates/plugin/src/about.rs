@@ -3,17 +3,18 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use windlass_cc::plugin::{Code, Description, PARAMETERS_MAX};
-use windlass_cc::{About, Parameter, Range, Signals};
+use windlass_cc::plugin::{Code, Description, PARAMETERS_MAX, STATE_BYTES_MAX};
+use windlass_cc::{Parameter, Range, Signals};
 
 use crate::PluginError;
 
 /// Bytes that it may have.
 pub(crate) const ABOUT_BYTES_MAX: usize = 16 * 1024;
 
+/// What a module says.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+pub(crate) struct About {
     name: String,
     summary: String,
     source: String,
@@ -57,23 +58,35 @@ fn keep(text: String) -> &'static str {
     Box::leak(text.into_boxed_str())
 }
 
-/// Reads it.
-///
-/// # Errors
-/// It is no TOML, or lacks something.
-pub(crate) fn read(text: &str, code: Arc<dyn Code>) -> Result<Description, PluginError> {
-    let wrong = |e: toml::de::Error| PluginError::About(e.to_string().trim().replace('\n', " "));
-    let text: Text = toml::from_str(text).map_err(wrong)?;
-    if text.parameter.len() > PARAMETERS_MAX {
-        let count = text.parameter.len();
-        let what = format!("{count} parameters: at most {PARAMETERS_MAX}");
-        return Err(PluginError::About(what));
+impl About {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// It is no TOML, lacks something, or wants more than there is.
+    pub(crate) fn read(text: &str) -> Result<About, PluginError> {
+        let wrong =
+            |e: toml::de::Error| PluginError::About(e.to_string().trim().replace('\n', " "));
+        let about: About = toml::from_str(text).map_err(wrong)?;
+        let too_much = |what: &str, count, most| {
+            (count > most).then(|| PluginError::About(format!("{count} {what}: at most {most}")))
+        };
+        let parameters = too_much("parameters", about.parameter.len(), PARAMETERS_MAX);
+        let state = too_much("bytes of state", about.state_bytes, STATE_BYTES_MAX);
+        parameters.or(state).map_or(Ok(about), Err)
     }
-    let mut defaults = [0.0; PARAMETERS_MAX];
-    let mut parameters = Vec::new();
-    for (setting, default) in text.parameter.into_iter().zip(&mut defaults) {
-        *default = setting.default;
-        parameters.push(Parameter {
+
+    /// Bytes that it keeps for a flow.
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.state_bytes
+    }
+
+    /// The same for the registry, with the code that it is about.
+    pub(crate) fn describe(self, code: Arc<dyn Code>) -> Description {
+        let mut defaults = [0.0; PARAMETERS_MAX];
+        for (setting, default) in self.parameter.iter().zip(&mut defaults) {
+            *default = setting.default;
+        }
+        let parameters = self.parameter.into_iter().map(|setting| Parameter {
             name: keep(setting.name),
             meaning: keep(setting.meaning),
             range: Range::Number {
@@ -83,23 +96,24 @@ pub(crate) fn read(text: &str, code: Arc<dyn Code>) -> Result<Description, Plugi
                 unit: keep(setting.unit),
             },
         });
-    }
-    Ok(Description {
-        name: keep(text.name),
-        about: About {
-            summary: keep(text.summary),
-            source: keep(text.source),
-            advice: keep(text.advice),
-            signals: Signals {
-                loss: text.slows_down_at.contains(&Signal::Loss),
-                ecn: text.slows_down_at.contains(&Signal::Ecn),
-                delay: text.slows_down_at.contains(&Signal::Delay),
+        let slows_down_at = |signal| self.slows_down_at.contains(&signal);
+        Description {
+            name: keep(self.name),
+            about: windlass_cc::About {
+                summary: keep(self.summary),
+                source: keep(self.source),
+                advice: keep(self.advice),
+                signals: Signals {
+                    loss: slows_down_at(Signal::Loss),
+                    ecn: slows_down_at(Signal::Ecn),
+                    delay: slows_down_at(Signal::Delay),
+                },
             },
-        },
-        parameters: parameters.leak(),
-        defaults,
-        state_bytes: text.state_bytes,
-        prr: text.prr,
-        code,
-    })
+            parameters: parameters.collect::<Vec<_>>().leak(),
+            defaults,
+            state_bytes: self.state_bytes,
+            prr: self.prr,
+            code,
+        }
+    }
 }

@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::{Config, Engine, InstancePre, Linker, Module as Compiled};
 use windlass_cc::AlgorithmId;
-use windlass_cc::plugin::{self, Call, Code, Description, Fault, FlowState, STATE_BYTES_MAX};
+use windlass_cc::plugin::{self, Call, Code, Fault, FlowState};
 
-use crate::about::{self, ABOUT_BYTES_MAX};
+use crate::about::{ABOUT_BYTES_MAX, About};
 use crate::error::PluginError;
 use crate::host::{self, Host};
 use crate::instance::{self, Instance};
@@ -41,7 +41,7 @@ pub(crate) struct Module {
     /// Its place among the instances of each thread.
     slot: usize,
     code: InstancePre<Host>,
-    state_bytes: OnceLock<usize>,
+    state_bytes: usize,
     faults: AtomicU32,
     last_fault: Mutex<Option<Fault>>,
 }
@@ -85,8 +85,7 @@ impl Module {
 
     /// A new instance.
     pub(crate) fn instance(&self) -> Result<Instance, PluginError> {
-        let state_bytes = self.state_bytes.get().copied().unwrap_or(STATE_BYTES_MAX);
-        Instance::new(&self.code, state_bytes)
+        Instance::new(&self.code, self.state_bytes)
     }
 
     fn note(&self, fault: Fault) {
@@ -105,19 +104,16 @@ impl Module {
 /// It is not a module that can be used; nothing has changed then.
 pub fn add(wasm: &[u8]) -> Result<Added, PluginError> {
     let code = compile(wasm)?;
-    let text = about_text(&code)?;
+    let about = About::read(&about_text(&code)?)?;
     let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
     let module = Arc::new(Module {
         slot: modules.len(),
         code,
-        state_bytes: OnceLock::new(),
+        state_bytes: about.state_bytes(),
         faults: AtomicU32::new(0),
         last_fault: Mutex::new(None),
     });
-    let description: Description = about::read(&text, Arc::clone(&module) as Arc<dyn Code>)?;
-    let _ = module
-        .state_bytes
-        .set(description.state_bytes.min(STATE_BYTES_MAX));
+    let description = about.describe(Arc::clone(&module) as Arc<dyn Code>);
     let tried_events = check::run(&module, &description)?;
     let name = description.name;
     let id = plugin::register(description)?;

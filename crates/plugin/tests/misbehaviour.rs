@@ -62,7 +62,7 @@ fn what_cannot_be_used_is_told() {
         ),
         (
             wat(&about("t_state", 300), "", ""),
-            "300 bytes of state: a flow has 256",
+            "300 bytes of state: at most 256",
         ),
         (fine("cubic"), "cubic is an algorithm of Windlass' own"),
         (
