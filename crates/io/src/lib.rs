@@ -31,4 +31,4 @@ pub use error::OpenError;
 pub use program::XdpCounters;
 pub use scheduling::run_first_in_first_out;
 pub use session::Session;
-pub use sys::{monotonic_ns, thread_cpu_ns};
+pub use sys::{monotonic_ns, separate_open_files, thread_cpu_ns};

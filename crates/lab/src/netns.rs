@@ -103,8 +103,7 @@ impl Namespace {
     /// # Errors
     /// When the namespace is gone.
     pub fn open(&self) -> Result<File> {
-        let path = path(&self.name);
-        File::open(&path).with_context(|| format!("cannot open {}", path.display()))
+        open(&self.name)
     }
 
     /// Moves the calling thread, and only it, into the namespace.
@@ -185,6 +184,12 @@ impl Drop for Namespace {
     fn drop(&mut self) {
         remove(&self.name);
     }
+}
+
+/// The file that stands for the namespace of this name.
+pub(crate) fn open(name: &str) -> Result<File> {
+    let path = path(name);
+    File::open(&path).with_context(|| format!("cannot open {}", path.display()))
 }
 
 /// All named network namespaces of the host.

@@ -3,9 +3,11 @@
 use std::io::{ErrorKind, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
-use anyhow::{Result, bail};
-use windlass_io::monotonic_ns;
+use anyhow::{Context, Result, bail};
+use windlass_io::{monotonic_ns, separate_open_files};
 
 use super::plan::Plan;
 use super::poller::{Event, Poller};
@@ -28,17 +30,11 @@ pub(super) struct Fetched {
     /// Seconds from the start of the run, and bytes so far.
     pub arrivals: Vec<(f64, u64)>,
     pub local: Option<SocketAddr>,
-    stream: Option<TcpStream>,
     asked: bool,
     arrival_at_ns: u64,
 }
 
 impl Fetched {
-    /// Resets the connection.
-    pub(super) fn break_connection(&mut self) {
-        self.stream = None;
-    }
-
     fn under_way(&self) -> bool {
         self.began_ns.is_some() && !self.over()
     }
@@ -55,6 +51,7 @@ struct Work<'a> {
     poller: Poller,
     /// By their index in the plan.
     fetched: Vec<Fetched>,
+    streams: &'a mut Vec<Option<TcpStream>>,
     /// In order of their start.
     waiting: std::vec::IntoIter<usize>,
     /// Foreground flows that have not ended.
@@ -62,22 +59,68 @@ struct Work<'a> {
     buffer: Vec<u8>,
 }
 
-/// Fetches all transfers, those in the background until the others have ended. The run began at
-/// `start_ns`. Returns early when a signal came.
-pub(super) fn fetch_all(plan: &Arc<Plan>, start_ns: u64, places: Places) -> Result<Vec<Fetched>> {
-    std::thread::scope(|scope| {
+/// The clients' thread. It has open files of its own: of those that a process may have (`ulimit -n`), either end of a flow
+/// would need one otherwise. So no socket leaves the thread.
+#[derive(Debug)]
+pub(super) struct Clients {
+    hold: Sender<()>,
+    thread: JoinHandle<()>,
+}
+
+impl Clients {
+    /// Fetches all transfers, those in the background until the others have ended. The run began at
+    /// `start_ns`; `clients` are the names of their namespaces. Returns early when a signal came. The connections stay.
+    pub(super) fn fetch_all(
+        plan: &Arc<Plan>,
+        start_ns: u64,
+        clients: Vec<String>,
+    ) -> Result<(Vec<Fetched>, Clients)> {
+        let (tell, told) = channel();
+        let (hold, held) = channel::<()>();
+        let plan = Arc::clone(plan);
+        let work = move || {
+            let mut streams = plan.flows.iter().map(|_| None).collect();
+            let _ = tell.send(fetch(&plan, start_ns, &clients, &mut streams));
+            // Until the other end is dropped.
+            let _ = held.recv();
+        };
         let named = std::thread::Builder::new().name("clients".to_owned());
-        // A thread of its own, since it goes from namespace to namespace.
-        let thread = named.spawn_scoped(scope, || Work::new(plan, start_ns, places)?.run())?;
-        match thread.join() {
-            Ok(fetched) => fetched,
+        let thread = named.spawn(work)?;
+        let clients = Clients { hold, thread };
+        match told.recv() {
+            Ok(Ok(fetched)) => Ok((fetched, clients)),
+            Ok(Err(e)) => clients.break_connections().and(Err(e)),
             Err(_) => bail!("the clients' thread panicked"),
         }
-    })
+    }
+
+    /// Resets all connections.
+    pub(super) fn break_connections(self) -> Result<()> {
+        drop(self.hold);
+        match self.thread.join() {
+            Ok(()) => Ok(()),
+            Err(_) => bail!("the clients' thread panicked"),
+        }
+    }
+}
+
+fn fetch(
+    plan: &Plan,
+    start_ns: u64,
+    clients: &[String],
+    streams: &mut Vec<Option<TcpStream>>,
+) -> Result<Vec<Fetched>> {
+    separate_open_files().context("no open files of its own for a thread")?;
+    Work::new(plan, start_ns, Places::open(clients)?, streams)?.run()
 }
 
 impl<'a> Work<'a> {
-    fn new(plan: &'a Plan, start_ns: u64, places: Places) -> Result<Work<'a>> {
+    fn new(
+        plan: &'a Plan,
+        start_ns: u64,
+        places: Places,
+        streams: &'a mut Vec<Option<TcpStream>>,
+    ) -> Result<Work<'a>> {
         let mut waiting: Vec<usize> = (0..plan.flows.len()).collect();
         waiting.sort_by_key(|index| plan.flows[*index].start_ns);
         Ok(Work {
@@ -86,6 +129,7 @@ impl<'a> Work<'a> {
             places,
             poller: Poller::new()?,
             fetched: plan.flows.iter().map(|_| Fetched::default()).collect(),
+            streams,
             waiting: waiting.into_iter(),
             left: plan.flows.iter().filter(|flow| !flow.background).count(),
             buffer: vec![0; BUFFER_BYTES],
@@ -148,7 +192,7 @@ impl<'a> Work<'a> {
         fetched.arrival_at_ns = began_ns;
         let stream = begin_connection(asked.server_socket(), &asked.client_congestion_control)?;
         self.poller.add(&stream, flow as u64)?;
-        fetched.stream = Some(stream);
+        self.streams[flow] = Some(stream);
         Ok(())
     }
 
@@ -165,7 +209,7 @@ impl<'a> Work<'a> {
 
     fn advance(&mut self, flow: usize, event: Event) -> Result<()> {
         let fetched = &mut self.fetched[flow];
-        let Some(stream) = &mut fetched.stream else {
+        let Some(stream) = &mut self.streams[flow] else {
             return Ok(());
         };
         if !fetched.asked && event.writable {
@@ -185,7 +229,7 @@ impl<'a> Work<'a> {
     /// Reads and checks what has come.
     fn read(&mut self, flow: usize, to_the_end: bool) -> Result<()> {
         let fetched = &mut self.fetched[flow];
-        let Some(stream) = &mut fetched.stream else {
+        let Some(stream) = &mut self.streams[flow] else {
             return Ok(());
         };
         let whole = self.plan.flows[flow].bytes;
@@ -232,7 +276,7 @@ impl<'a> Work<'a> {
         let fetched = &mut self.fetched[flow];
         fetched.error = Some(error);
         fetched.ended_ns = monotonic_ns();
-        fetched.stream = None;
+        self.streams[flow] = None;
         self.left -= usize::from(!self.plan.flows[flow].background);
     }
 }

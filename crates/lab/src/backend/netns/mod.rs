@@ -102,10 +102,10 @@ fn raise_file_limit() -> Result<u64> {
     Ok(most)
 }
 
-/// Every flow has a socket at either end in this process.
+/// Every flow has a socket in either thread, and either thread has files of its own.
 fn check_file_limit(setup: &Setup, limit: u64) -> Result<()> {
     let flows: u64 = setup.flows.iter().map(|group| u64::from(group.count)).sum();
-    let needed = 2 * flows + OTHER_FILES;
+    let needed = flows + OTHER_FILES;
     ensure!(
         needed <= limit,
         "{flows} flows need {needed} open files, and this process may have {limit}: take fewer, or \

@@ -10,12 +10,12 @@ use windlass_experiment::observed::{FlowObserved, Series, Source};
 use windlass_experiment::setup::{Host, PathBox};
 use windlass_experiment::{Observed, Setup};
 
-use super::clients::{Fetched, fetch_all};
+use super::clients::{Clients, Fetched};
 use super::path_box::{Running, Said};
 use super::plan::{Flow, Plan};
 use super::quic::Receivers;
 use super::servers::{Served, Servers};
-use super::sockets::{Places, listeners};
+use super::sockets::listeners;
 use super::usage::{Load, dropped_frames, timeouts};
 use super::{hosts, samples};
 use crate::emulator::{Emulator, Ends};
@@ -78,7 +78,7 @@ impl Lab {
         self.set_hosts(setup)?;
         let topology = &self.topology;
         let listeners = listeners(topology, setup, &plan)?;
-        let places = Places::of_clients(topology)?;
+        let names = topology.clients.iter().map(|c| c.name().to_owned());
         let folder = self.folder.path();
         let before = self.counts(&plan)?;
         let path_box = &setup.path_box;
@@ -94,7 +94,7 @@ impl Lab {
         let senders = receivers.send(&plan, start_ns);
         let servers = Servers::start(listeners, Arc::clone(&plan), start_ns)?;
         let load = Load::start()?;
-        let fetched = fetch_all(&plan, start_ns, places)?;
+        let (fetched, clients) = Clients::fetch_all(&plan, start_ns, names.collect())?;
         let over_quic = senders.finish()?;
         let machine_busy_share = Some(load.busy_share()?);
         check_interrupted()?;
@@ -113,6 +113,8 @@ impl Lab {
         let mut flows = outcome.flows(&timeouts);
         flows.extend(over_quic.flows);
         flows.sort_by_key(|f| (f.group, f.index));
+        // So that none is left for the next run.
+        clients.break_connections()?;
         outcome.break_connections();
         let trace = running.stop()?;
         let (record, ends) = links.stop()?;
@@ -243,11 +245,8 @@ impl Outcome<'_> {
         Some(format!("{}>{}", flow.server_socket(), fetched.local?))
     }
 
-    /// Resets all connections, so that none is left for the next run.
+    /// Resets the servers' connections.
     fn break_connections(&mut self) {
-        for fetched in &mut self.fetched {
-            fetched.break_connection();
-        }
         for served in self.served.values_mut() {
             served.break_connection();
         }

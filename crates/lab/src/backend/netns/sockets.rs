@@ -18,6 +18,7 @@ use windlass_experiment::Setup;
 use windlass_experiment::setup::server_address;
 
 use super::plan::{PORT, Plan};
+use crate::netns;
 use crate::topology::Topology;
 
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -168,8 +169,9 @@ pub(super) struct Places {
 }
 
 impl Places {
-    pub(super) fn of_clients(topology: &Topology) -> Result<Places> {
-        let files = topology.clients.iter().map(|client| client.open());
+    /// Those with these names.
+    pub(super) fn open(names: &[String]) -> Result<Places> {
+        let files = names.iter().map(|name| netns::open(name));
         Ok(Places {
             files: files.collect::<Result<_>>()?,
             now: None,
@@ -181,7 +183,7 @@ impl Places {
         if self.now != Some(index) {
             let file = self.files.get(index);
             let file = file.with_context(|| format!("there is no client {index}"))?;
-            crate::netns::enter(file).context("cannot enter a client's network namespace")?;
+            netns::enter(file).context("cannot enter a client's network namespace")?;
             self.now = Some(index);
         }
         Ok(())
