@@ -77,11 +77,11 @@ WINDLASS_IMPORT("getMaxBW") int64_t getMaxBW(void);
 WINDLASS_IMPORT("setPeriod") void setPeriod(int64_t ns);     /* 0, as it begins: no steps */
 WINDLASS_IMPORT("setTstep") void setTstep(int64_t ns);       /* what min_rtt grows by */
 WINDLASS_IMPORT("setBWstep") void setBWstep(int64_t rate);   /* what max_bw loses */
-WINDLASS_IMPORT("isLoss") int32_t isLoss(void);       /* this event tells of loss, or recovery is open */
+WINDLASS_IMPORT("isLoss") int32_t isLoss(void);       /* this event tells of loss or a mark, or recovery is open */
 WINDLASS_IMPORT("setCwnd") void setCwnd(int64_t bytes);      /* at least a segment, at most 2^40 */
 
 /* Beyond it. */
-WINDLASS_IMPORT("setSsthresh") void setSsthresh(int64_t bytes); /* where recovery ends; INT64_MAX: none */
+WINDLASS_IMPORT("setSsthresh") void setSsthresh(int64_t bytes); /* where recovery ends, at least a segment; INT64_MAX: none */
 WINDLASS_IMPORT("setPacingRate") void setPacingRate(int64_t rate); /* 0, as it begins: no pacing */
 WINDLASS_IMPORT("setPhase") void setPhase(int32_t phase);
 

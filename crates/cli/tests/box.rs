@@ -197,7 +197,7 @@ fn a_plugin_that_fails_leaves_its_flow_to_the_fallback() {
     let transfer = Transfer::start(&lab, 8005);
     transfer.wait_for(4 * MEGABYTE);
     let early = daemon.flow(8005);
-    transfer.wait_for(16 * MEGABYTE);
+    transfer.wait_for(76 * MEGABYTE);
     let flow = daemon.flow(8005);
     assert_eq!(early["algorithm"], "late_loop", "{early}");
     assert_eq!(flow["algorithm"], "reno", "{flow}");

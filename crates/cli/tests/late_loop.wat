@@ -1,4 +1,4 @@
-;; A window of 600 kB, and a loop between 8 and 12 MB: the block is at 8, path_delivered at 8 + 22 * 8.
+;; A window of 600 kB, and a loop from 64 MB to 128: the block is at 8, path_delivered at 8 + 22 * 8.
 (module
   (import "windlass" "setCwnd" (func $setCwnd (param i64)))
   (memory (export "memory") 1)
@@ -9,5 +9,5 @@
   (func $set (export "on_start") (export "on_congestion") (export "on_rto")
     (call $setCwnd (i64.const 600000)))
   (func (export "on_ack") (call $set)
-    (if (i64.lt_u (i64.sub (i64.load (i32.const 184)) (i64.const 8000000)) (i64.const 4000000))
+    (if (i64.lt_u (i64.sub (i64.load (i32.const 184)) (i64.const 64000000)) (i64.const 64000000))
       (then (loop $l (br $l))))))

@@ -1,13 +1,17 @@
 //! What enforcing would make of a flow that is advised on, as operators see it.
 
+use std::time::{Duration, Instant};
+
 use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, rate_over};
-use windlass_engine::{FlowInfo, Forecast, Mode};
+use windlass_engine::{FlowInfo, Forecast, Mode, Unpredicted};
 
 use crate::report::bits;
 
-/// Forecasts in one answer: each takes up to some milliseconds. Other flows are shown without.
-const FORECASTS_PER_ANSWER: usize = 256;
+/// How long forecasts may keep an answer waiting: one takes up to some ten milliseconds, and whoever asks waits for
+/// five seconds. Flows whose turn does not come are shown without, and say so.
+const FORECASTING_MAX: Duration = Duration::from_secs(2);
+const NO_TURN: &str = "too many flows at once: ask again";
 
 /// What enforcing would make of a flow, and what is known of its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,10 +41,13 @@ pub struct AdviceReport {
 }
 
 impl AdviceReport {
-    /// Runs the model.
-    fn new(info: &FlowInfo) -> Option<AdviceReport> {
+    /// Runs the model, if it still may.
+    fn new(info: &FlowInfo, until: Instant) -> Option<AdviceReport> {
         let watched = info.watched?;
-        let forecast = Forecast::of(info)?;
+        let forecast = match Instant::now() < until {
+            true => Forecast::of(info)?.map_err(Unpredicted::reason),
+            false => Err(NO_TURN),
+        };
         let goodput = rate_over(watched.bytes, watched.duration);
         let known = AdviceReport {
             held_back_by: watched.held_back_by.map(|by| by.name().to_owned()),
@@ -60,7 +67,7 @@ impl AdviceReport {
                 ..known
             },
             Err(why) => AdviceReport {
-                unpredicted: Some(why.reason().to_owned()),
+                unpredicted: Some(why.to_owned()),
                 ..known
             },
         })
@@ -69,11 +76,15 @@ impl AdviceReport {
 
 /// Of each of these flows.
 pub(crate) fn advice_on(flows: &[FlowInfo]) -> Vec<Option<AdviceReport>> {
-    let mut left = FORECASTS_PER_ANSWER;
+    advice_until(flows, Instant::now() + FORECASTING_MAX)
+}
+
+/// The same, as long as there is time.
+pub(crate) fn advice_until(flows: &[FlowInfo], until: Instant) -> Vec<Option<AdviceReport>> {
+    let advised = |info: &&FlowInfo| info.mode == Mode::Advise;
     let each = flows.iter().map(|info| {
-        let wanted = info.mode == Mode::Advise && left > 0;
-        left -= usize::from(wanted);
-        wanted.then(|| AdviceReport::new(info)).flatten()
+        let info = Some(info).filter(advised)?;
+        AdviceReport::new(info, until)
     });
     each.collect()
 }

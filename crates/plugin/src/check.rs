@@ -32,7 +32,7 @@ pub(crate) fn run(module: &Module, description: &Description) -> Result<usize, P
 }
 
 /// What the flow did at every event: the event's name, and the decision.
-type Played = Vec<(&'static str, FlowState)>;
+type Played = Vec<(&'static str, Control, Steps)>;
 
 fn play(
     instance: &mut Instance,
@@ -49,7 +49,7 @@ fn play(
             event,
             fault,
         })?;
-        played.push((event, flow.flow));
+        played.push((event, flow.flow.control, flow.flow.steps));
         if with_another {
             let (event, answer) = other.step(number, instance, description);
             answer.map_err(|fault| PluginError::Failed {

@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use windlass_cc::AlgorithmId;
@@ -98,7 +98,7 @@ impl Folder {
     }
 
     fn place(&self, name: &str) -> PathBuf {
-        self.0.join(name).with_extension("wasm")
+        self.0.join(format!("{name}.wasm"))
     }
 
     fn files(&self) -> Result<Vec<PathBuf>, PluginError> {
@@ -124,7 +124,7 @@ impl Folder {
     /// The whole file or none.
     fn keep(&self, id: AlgorithmId, wasm: &[u8]) -> Result<PathBuf, PluginError> {
         let path = self.place(id.name());
-        let new = path.with_extension("new");
+        let new = self.0.join(format!("{}.new", id.name()));
         let write = || {
             fs::create_dir_all(&self.0)?;
             let mut file = fs::File::create(&new)?;
@@ -156,9 +156,16 @@ fn read(file: &Path) -> Result<Vec<u8>, PluginError> {
         path: file.to_owned(),
         source,
     };
-    let length = fs::metadata(file).map_err(wrong)?.len();
-    if length > MODULE_BYTES_MAX as u64 {
-        return Err(PluginError::TooLarge(length as usize));
+    let found = fs::metadata(file).map_err(wrong)?;
+    if !found.is_file() {
+        return Err(wrong(io::Error::other("it is no regular file")));
     }
-    fs::read(file).map_err(wrong)
+    if found.len() > MODULE_BYTES_MAX as u64 {
+        return Err(PluginError::TooLarge(found.len() as usize));
+    }
+    let mut wasm = Vec::new();
+    let most = fs::File::open(file).map(|f| f.take(MODULE_BYTES_MAX as u64 + 1));
+    most.and_then(|mut f| f.read_to_end(&mut wasm))
+        .map_err(wrong)?;
+    Ok(wasm)
 }

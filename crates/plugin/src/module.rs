@@ -28,7 +28,7 @@ pub struct Added {
 pub struct Status {
     /// Its name.
     pub name: &'static str,
-    /// Calls that failed, in this process.
+    /// Flows that have left it because it failed, in this process.
     pub faults: u32,
     /// It is not asked any more.
     pub suspended: bool,
@@ -65,12 +65,17 @@ impl Code for Module {
             }
             let place = &mut instances[self.slot];
             let answer = self.of_thread(place).and_then(|i| i.call(call, flow));
-            answer.inspect_err(|fault| {
-                // Whatever is left of it may be wrong.
-                *place = None;
-                self.note(*fault);
-            })
+            // Whatever is left of it may be wrong.
+            answer.inspect_err(|_| *place = None)
         })
+    }
+
+    fn on_fault(&self, fault: Fault) {
+        if fault != Fault::Suspended {
+            self.faults.fetch_add(1, Ordering::Relaxed);
+            let mut last = self.last_fault.lock();
+            **last.as_mut().unwrap_or_else(|e| e.get_mut()) = Some(fault);
+        }
     }
 }
 
@@ -86,14 +91,6 @@ impl Module {
     /// A new instance.
     pub(crate) fn instance(&self) -> Result<Instance, PluginError> {
         Instance::new(&self.code, self.state_bytes)
-    }
-
-    fn note(&self, fault: Fault) {
-        self.faults.fetch_add(1, Ordering::Relaxed);
-        *self
-            .last_fault
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner) = Some(fault);
     }
 }
 

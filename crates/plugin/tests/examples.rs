@@ -117,7 +117,8 @@ fn play(settings: Settings, steps: &[Step]) -> Vec<Control> {
     decided
 }
 
-fn decide_the_same(example: AlgorithmId, own: AlgorithmId) {
+fn decide_the_same(example: impl Into<Settings>, own: impl Into<Settings>) {
+    let (example, own) = (example.into(), own.into());
     let config = ProptestConfig {
         cases: 64,
         failure_persistence: None,
@@ -127,7 +128,7 @@ fn decide_the_same(example: AlgorithmId, own: AlgorithmId) {
     let steps = proptest::collection::vec(step(), 1..400);
     runner
         .run(&steps, |steps| {
-            let (ours, theirs) = (play(own.into(), &steps), play(example.into(), &steps));
+            let (ours, theirs) = (play(own, &steps), play(example, &steps));
             let differs = ours.iter().zip(&theirs).position(|(a, b)| a != b);
             prop_assert_eq!(differs, None, "{:?} {:?}", ours, theirs);
             Ok(())
@@ -165,6 +166,14 @@ fn the_one_in_rust_is_mystiques_bbr() {
     };
     let added = add(&module).expect("a plugin");
     decide_the_same(added.id, AlgorithmId::MystiqueBbr);
+    // With its estimates aged every five ACKs, too.
+    let often = |id| {
+        let mut settings = Settings::from(id);
+        let period = windlass_cc::Value::Number(100.0);
+        settings.set("period", period).expect("in range");
+        settings
+    };
+    decide_the_same(often(added.id), often(AlgorithmId::MystiqueBbr));
 }
 
 /// A flow that a plugin governs can be carried over to another process, and moved to other algorithms.

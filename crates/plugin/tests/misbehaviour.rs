@@ -5,7 +5,8 @@ mod modules;
 use modules::{ON_777, about, wat};
 use windlass_cc::plugin::Fault;
 use windlass_cc::{
-    AckEvent, AlgorithmId, CongestionEvent, Controller, MILLISECOND, Path, SECOND, Settings, Signal,
+    AckEvent, AlgorithmId, CongestionEvent, Controller, MILLISECOND, Path, SECOND, Settings,
+    Signal, Value,
 };
 use windlass_plugin::{FAULTS_MAX, add, statuses};
 
@@ -13,6 +14,17 @@ fn refused(module: &str) -> String {
     add(module.as_bytes())
         .expect_err("it is refused")
         .to_string()
+}
+
+/// A module whose parameters have these names, and 1 for a default.
+fn with_parameters(name: &str, parameters: &[&str]) -> String {
+    let parameter = |parameter: &&str| {
+        format!(
+            "[[parameter]]\nname = \"{parameter}\"\nmeaning = \"m\"\nleast = 0\nmost = 9\ndefault = 1\n"
+        )
+    };
+    let parameters: String = parameters.iter().map(parameter).collect();
+    wat(&(about(name, 8) + &parameters), "", "")
 }
 
 #[test]
@@ -59,6 +71,19 @@ fn what_cannot_be_used_is_told() {
         (
             wat(&about("t state", 8), "", ""),
             "\"t state\" cannot be a name",
+        ),
+        (fine("auto"), "\"auto\" has a meaning in rules"),
+        (
+            with_parameters("t_key_of_rules", &["fallback"]),
+            "fallback has a meaning in rules",
+        ),
+        (
+            with_parameters("t_twice", &["gain", "beta", "gain"]),
+            "two parameters are called gain",
+        ),
+        (
+            with_parameters("t_comma", &["a,b"]),
+            "\"a,b\" cannot be a name",
         ),
         (
             wat(&about("t_state", 300), "", ""),
@@ -229,14 +254,21 @@ fn a_loss_that_the_plugin_failed_at_is_the_fallbacks() {
 /// After so many failures it is not asked any more, and says so; a new version begins anew.
 #[test]
 fn what_fails_again_and_again_is_suspended_until_it_is_replaced() {
-    let body = format!("(if {ON_777} (then (loop $l (br $l))))");
-    let module = wat(&about("y_suspended", 8), &body, "");
+    let looping = "(loop $l (br $l))";
+    is_suspended("y_suspended", looping, "instructions");
+    let nonsense = "(call $setCwnd (i64.const 776))";
+    is_suspended("y_nonsense", nonsense, "less than a segment");
+}
+
+fn is_suspended(name: &str, body: &str, fault: &str) {
+    let body = format!("(if {ON_777} (then {body}))");
+    let module = wat(&about(name, 8), &body, "");
     let id = add(module.as_bytes()).expect("a plugin").id;
     let path = path();
     let status = || {
         statuses()
             .into_iter()
-            .find(|s| s.name == "y_suspended")
+            .find(|s| s.name == name)
             .expect("known")
     };
     assert_eq!(
@@ -248,20 +280,65 @@ fn what_fails_again_and_again_is_suspended_until_it_is_replaced() {
         assert_eq!(flow.id(), id, "{n}");
         flow.on_ack(&ack(SECOND), &path);
         assert_eq!(flow.id(), AlgorithmId::Cubic, "{n}");
+        // A flow that nobody asks about, such as that of a forecast, does not count.
+        assert_eq!(status().faults, n);
+        assert!(flow.take_failed().is_some());
+        assert_eq!(status().faults, n + 1);
     }
     let mut flow = Controller::new(id, &path, 1);
     assert_eq!(flow.id(), AlgorithmId::Cubic);
     assert_eq!(flow.take_failed().map(|f| f.fault), Some(Fault::Suspended));
     let said = status().last_fault.expect("it failed");
-    assert!(
-        status().suspended && said.contains("instructions"),
-        "{said}"
-    );
+    assert!(status().suspended && said.contains(fault), "{said}");
 
-    let mended = wat(&about("y_suspended", 8), "", "");
+    let mended = wat(&about(name, 8), "", "");
     let newer = add(mended.as_bytes()).expect("a plugin").id;
     assert_ne!(newer, id);
-    assert_eq!("y_suspended".parse(), Ok(newer));
+    assert_eq!(name.parse(), Ok(newer));
     assert!(!status().suspended);
     assert_eq!(Controller::new(newer, &path, 1).id(), newer);
+}
+
+/// What an operator has set stays; what nobody has set is as the newer one has it. An algorithm, its values and who goes on
+/// when it fails can be said in one word.
+#[test]
+fn a_newer_one_brings_its_own_defaults() {
+    let version = |gain: u8, beta: u8| {
+        let text = with_parameters("z_newer", &["gain", "beta"]);
+        let text = text.replacen("default = 1", &format!("default = {gain}"), 1);
+        let text = text.replacen("default = 1", &format!("default = {beta}"), 1);
+        add(text.as_bytes()).expect("a plugin").id
+    };
+    let older = Settings::from(version(2, 3));
+    let mut set = older.with_fallback(AlgorithmId::Bbr);
+    set.set("beta", Value::Number(4.0)).expect("in range");
+    assert_eq!(set.to_string(), "z_newer:beta=4,fallback=bbr");
+    assert_eq!(set.to_string().parse(), Ok(set));
+    let wrong = "z_newer:fallback=z_newer".parse::<Settings>();
+    let wrong = wrong.expect_err("a plugin").to_string();
+    assert!(wrong.contains("z_newer is a plugin too"), "{wrong}");
+
+    let newer = version(5, 6);
+    let values = |s: Settings| (s.get("gain"), s.get("beta"), s.fallback());
+    let number = |n: u8| Some(Value::Number(f64::from(n)));
+    let newest = set.newest();
+    assert_eq!(newest.id(), newer);
+    let expected = (number(5), number(4), Some(AlgorithmId::Bbr));
+    assert_eq!(values(newest), expected);
+    assert_eq!(older.newest(), newer.into());
+    assert_eq!(newest.newest(), newest);
+}
+
+/// A segment that grows under way is none of a plugin's doing.
+#[test]
+fn a_window_that_a_longer_segment_outgrows_is_no_fault() {
+    let body = format!("(if {ON_777} (then (call $setCwnd (i64.const 777))))");
+    let id = add(wat(&about("z_mtu", 8), &body, "").as_bytes()).expect("a plugin");
+    let mut path = path();
+    let mut flow = Controller::new(id.id, &path, 1);
+    flow.on_ack(&ack(SECOND), &path);
+    assert_eq!(flow.control().cwnd, 777);
+    path.mss = 1200;
+    flow.on_recovery_exit(SECOND, &path);
+    assert_eq!((flow.control().cwnd, flow.take_failed()), (1200, None));
 }

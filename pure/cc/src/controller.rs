@@ -66,7 +66,9 @@ impl Controller {
     /// The same, told once.
     pub fn take_failed(&mut self) -> Option<Failed> {
         let untold = core::mem::take(&mut self.untold);
-        self.failed.filter(|_| untold)
+        let failed = self.failed.filter(|_| untold)?;
+        failed.plugin.description().code.on_fault(failed.fault);
+        Some(failed)
     }
 
     /// Puts the fallback in the place of a plugin that has just failed; whether it had to.

@@ -64,8 +64,11 @@ pub struct MystiqueBbr {
 }
 
 impl MystiqueBbr {
-    /// The steps that the estimates take next.
+    /// The steps that the estimates take next; none while they are unknown.
     fn steps(&self, path: &Path) -> Steps {
+        if !self.estimates.are_known() {
+            return Steps::default();
+        }
         let Estimates { min_rtt, .. } = self.estimates;
         let span = match self.parameters.bw_step_per {
             StepSpan::RoundTrip => min_rtt.max(1),
@@ -123,8 +126,8 @@ impl CongestionControl for MystiqueBbr {
     }
 
     fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        self.estimates.measure(event);
         let steps = self.steps(path);
+        self.estimates.measure(event);
         self.estimates.step_back(event.now, &steps, path);
         let grown = self.cwnd.saturating_add(event.delivered);
         self.cwnd = grown.min(self.target(path));

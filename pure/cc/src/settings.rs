@@ -63,6 +63,24 @@ impl Settings {
         self
     }
 
+    /// The algorithm that [`Settings::with_fallback`] names; `None` unless this is a plugin.
+    pub fn fallback(&self) -> Option<AlgorithmId> {
+        match &self.parameters {
+            AnyParameters::Plugin(plugin) => Some(plugin.fallback),
+            _ => None,
+        }
+    }
+
+    /// The same of the newest plugin of this name. A value that was set stays, if the newer one has it; others are as the
+    /// newer one has them. One of Windlass' own is the newest.
+    #[must_use]
+    pub fn newest(mut self) -> Settings {
+        if let AnyParameters::Plugin(plugin) = &mut self.parameters {
+            *plugin = plugin.newest();
+        }
+        self
+    }
+
     /// A new instance for a flow whose path is known as far as `path` says.
     pub fn start(&self, path: &Path, seed: u64) -> Algorithm {
         self.parameters.start(path, seed)

@@ -13,6 +13,8 @@ pub enum WrongText {
     Algorithm(UnknownAlgorithm),
     /// There is no such preset or parameter, or the value is out of its range.
     Setting(WrongSetting),
+    /// A plugin cannot go on where a plugin has failed.
+    Fallback(AlgorithmId),
     /// A second preset, or one behind a parameter.
     Misplaced(String),
 }
@@ -22,6 +24,11 @@ impl fmt::Display for WrongText {
         match self {
             WrongText::Algorithm(wrong) => wrong.fmt(f),
             WrongText::Setting(wrong) => wrong.fmt(f),
+            WrongText::Fallback(plugin) => write!(
+                f,
+                "{plugin} is a plugin too: name an algorithm of Windlass' own, for example \
+                 fallback=cubic"
+            ),
             WrongText::Misplaced(word) => write!(
                 f,
                 "\"{word}\" is no PARAMETER=VALUE: write NAME[:PRESET][,PARAMETER=VALUE…], or \
@@ -32,6 +39,9 @@ impl fmt::Display for WrongText {
 }
 
 impl core::error::Error for WrongText {}
+
+/// Beside the parameters of a plugin: the algorithm that goes on when it fails.
+const FALLBACK: &str = "fallback";
 
 /// `NAME[:[PRESET][,PARAMETER=VALUE…]]`.
 impl FromStr for Settings {
@@ -44,6 +54,9 @@ impl FromStr for Settings {
         let words = rest.split(',').map(str::trim).filter(|w| !w.is_empty());
         for (n, word) in words.enumerate() {
             match word.split_once('=') {
+                Some((FALLBACK, name)) if settings.fallback().is_some() => {
+                    settings = settings.with_fallback(own(name.trim())?);
+                }
                 Some((name, value)) => assign(&mut settings, name.trim(), value.trim())?,
                 None if n == 0 => settings.apply_preset(word).map_err(WrongText::Setting)?,
                 None => return Err(WrongText::Misplaced(word.to_owned())),
@@ -66,7 +79,17 @@ impl fmt::Display for Settings {
                 between = ',';
             }
         }
+        if let Some(fallback) = self.fallback().filter(|f| defaults.fallback() != Some(*f)) {
+            write!(f, "{between}{FALLBACK}={fallback}")?;
+        }
         Ok(())
+    }
+}
+
+fn own(name: &str) -> Result<AlgorithmId, WrongText> {
+    match name.parse().map_err(WrongText::Algorithm)? {
+        plugin @ AlgorithmId::Plugin(_) => Err(WrongText::Fallback(plugin)),
+        own => Ok(own),
     }
 }
 

@@ -146,13 +146,13 @@ pub mod host {
         fn setPhase(phase: i32 as i32);
     }
 
-    /// This event tells of loss, or a recovery episode is open.
+    /// This event tells of loss or of a mark, or a recovery episode is open.
     pub fn isLoss() -> bool {
         // Safe: see above.
         unsafe { raw::isLoss() != 0 }
     }
 
-    /// Where recovery ends; `u64::MAX`: no threshold.
+    /// Where recovery ends, at least a segment; `u64::MAX`: no threshold.
     pub fn setSsthresh(bytes: u64) {
         // Safe: see above.
         unsafe { raw::setSsthresh(i64::try_from(bytes).unwrap_or(i64::MAX)) }

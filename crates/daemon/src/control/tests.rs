@@ -19,7 +19,7 @@ use windlass_wire::{Addr, FlowKey};
 use super::desk::Wire;
 use super::*;
 use crate::RunError;
-use crate::advice::advice_on;
+use crate::advice::{advice_on, advice_until};
 use crate::command::{Command, Flows, Status, Workers};
 
 struct FakeWire(Arc<Mutex<Vec<String>>>);
@@ -296,15 +296,21 @@ fn advised_flows_come_with_what_enforcing_would_bring() {
             ..advised(port)
         }
     };
-    let many: Vec<FlowInfo> = (0..300).map(waiting).collect();
-    let advice = advice_on(&many);
-    assert!(advice[255].is_some() && advice[256..].iter().all(Option::is_none));
+    let advice = advice_on(&[waiting(1)]);
     let first = advice[0].as_ref().unwrap();
     assert_eq!(
         first.unpredicted.as_deref(),
         Some("limited by the application")
     );
     assert_eq!(first.predicted_ms, None);
+
+    let late = advice_until(&[advised(1)], std::time::Instant::now());
+    let late = late[0].as_ref().unwrap();
+    assert_eq!(
+        late.unpredicted.as_deref(),
+        Some("too many flows at once: ask again")
+    );
+    assert_eq!((late.goodput_bps, late.predicted_ms), (2_400_000, None));
 }
 
 #[test]

@@ -30,7 +30,7 @@ impl PluginParameters {
     }
 
     /// The same of the newest plugin of this name: what it does not have, or not so, is left out.
-    fn newest(&self) -> PluginParameters {
+    pub(crate) fn newest(&self) -> PluginParameters {
         let id = self.id.newest();
         if id == self.id {
             return *self;
@@ -39,9 +39,11 @@ impl PluginParameters {
             fallback: self.fallback,
             ..PluginParameters::of(id)
         };
+        let unset = PluginParameters::of(self.id);
         for parameter in id.description().parameters {
             let value = self.get(parameter.name);
-            if let Some(value) = value.filter(|v| parameter.range.contains(*v)) {
+            let set = value.filter(|_| value != unset.get(parameter.name));
+            if let Some(value) = set.filter(|v| parameter.range.contains(*v)) {
                 newer.put(parameter.name, value);
             }
         }
@@ -107,6 +109,10 @@ impl Plugin {
         if self.fault.is_some() {
             return;
         }
+        // A segment that has grown is none of its doing.
+        let control = &mut self.flow.control;
+        control.cwnd = control.cwnd.max(mss(path));
+        control.ssthresh = control.ssthresh.max(mss(path));
         let call = Call {
             event,
             now,

@@ -32,6 +32,10 @@ pub trait Code: Send + Sync {
     /// # Errors
     /// The code failed: the flow goes on with another algorithm.
     fn call(&self, call: &Call<'_>, flow: &mut FlowState) -> Result<(), Fault>;
+
+    /// A flow has left this code because of that. Told once for each flow that somebody has asked
+    /// ([`crate::Controller::take_failed`]); not for flows that are only imagined.
+    fn on_fault(&self, fault: Fault);
 }
 
 /// A plugin, as it is made known.
@@ -123,6 +127,16 @@ impl fmt::Display for Fault {
     }
 }
 
+/// What rules say in an algorithm's place to leave it to experience.
+const CHOSEN_BY_EXPERIENCE: &str = "auto";
+/// What stands beside the parameters in a rule's table for an algorithm.
+const KEYS_OF_RULES: [&str; 3] = ["name", "preset", "fallback"];
+
+fn is_name(name: &str) -> bool {
+    let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.starts_with(|c: char| c.is_ascii_lowercase()) && name.chars().all(letter)
+}
+
 impl Description {
     fn default_of(&self, parameter: &str) -> Option<f64> {
         let at = self.position(parameter)?;
@@ -135,11 +149,16 @@ impl Description {
 
     /// The first thing that is wrong with it, in words.
     fn mistake(&self) -> Option<String> {
-        let name = self.name;
-        let letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-        if !name.starts_with(|c: char| c.is_ascii_lowercase()) || !name.chars().all(letter) {
+        let names = self.parameters.iter().map(|p| p.name);
+        if let Some(name) = names.chain([self.name]).find(|name| !is_name(name)) {
             return Some(format!(
                 "\"{name}\" cannot be a name: small letters, digits and underscores, a letter first"
+            ));
+        }
+        if self.name == CHOSEN_BY_EXPERIENCE {
+            return Some(format!(
+                "\"{}\" has a meaning in rules: take another name",
+                self.name
             ));
         }
         if self.state_bytes > STATE_BYTES_MAX {
@@ -154,7 +173,16 @@ impl Description {
                 self.parameters.len()
             ));
         }
-        self.parameters.iter().find_map(|p| {
+        self.parameters.iter().enumerate().find_map(|(at, p)| {
+            if KEYS_OF_RULES.contains(&p.name) {
+                return Some(format!(
+                    "{} has a meaning in rules: call the parameter otherwise",
+                    p.name
+                ));
+            }
+            if self.position(p.name) != Some(at) {
+                return Some(format!("two parameters are called {}", p.name));
+            }
             let default = Value::Number(self.default_of(p.name)?);
             if !matches!(p.range, Range::Number { .. }) {
                 return Some(format!("{} is no number: only numbers can be set", p.name));

@@ -248,8 +248,9 @@ pub(crate) struct Flow {
 }
 
 impl Flow {
-    pub(crate) fn new(setup: Setup, verdict: Verdict, now: Nanos) -> Self {
+    pub(crate) fn new(setup: Setup, mut verdict: Verdict, now: Nanos) -> Self {
         let path = Path::new(setup.mss);
+        verdict.algorithm = verdict.algorithm.newest();
         Flow {
             cc: Controller::new(verdict.algorithm, &path, setup.seed),
             path,
@@ -345,13 +346,15 @@ impl Flow {
         self.pass.is_none() && self.verdict.mode == Mode::Enforce
     }
 
-    /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say.
+    /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say. What the fallback of a
+    /// plugin has carried says nothing of the plugin.
     pub(crate) fn take_transfer(&mut self, last: bool) -> Option<(Arm, Transfer)> {
         let arm = self.verdict.arm?;
         if last && self.una == self.nxt {
             self.transfers.end();
         }
-        Some((arm, self.transfers.take()?))
+        let transfer = self.transfers.take()?;
+        self.cc.failed().is_none().then_some((arm, transfer))
     }
 
     /// It also repairs and hides: the flow is not in its sender's hands.

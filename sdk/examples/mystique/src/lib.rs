@@ -66,7 +66,9 @@ fn target(event: &Event) -> u64 {
 impl Mystique {
     fn tell(&self, event: &Event) {
         let min_rtt = getMinRTT();
-        setPeriod(event.parameters[PERIOD] as u64 * (SECOND / 1000));
+        // What is unknown takes no steps.
+        let period = event.parameters[PERIOD] as u64 * (SECOND / 1000);
+        setPeriod(if is_known() { period } else { 0 });
         setTstep(min_rtt / 10);
         setBWstep(mul_div(event.mss, SECOND, min_rtt.max(1)));
         setCwnd(self.cwnd);
