@@ -2,15 +2,16 @@
 //!
 //! Each prefix has evidence of its own, arm by arm and size by size, which fades. What a prefix does
 //! not know yet it takes from what the arms have been worth elsewhere (their advantage over the other
-//! arms at the same prefix and size), and that from the prior. A small share of flows explores: it
-//! gets the arm of which least is known. All others get the best, by mean and tail: the mean
-//! logarithm of the goodput, less `tail_weight` standard deviations.
+//! arms at the same prefix and size), and that from the prior. A small share of flows explores the
+//! arms that could be the best after all, the promising and the little known rather than others. All
+//! others get the best, by mean and tail: the mean logarithm of the goodput, less `tail_weight`
+//! standard deviations.
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
-use crate::beliefs::Belief;
+use crate::beliefs::{ArmBelief, Belief};
 use crate::evidence::{CLASSES, Evidence, class_of, log_goodput};
 use crate::{Nanos, Transfer};
 
@@ -23,6 +24,15 @@ pub(crate) const ELSEWHERE_WEIGHT: f64 = 2.0;
 const PRIOR_WEIGHT: f64 = 4.0;
 /// Variance of a single logarithm of goodput that is assumed before any is known: a factor of 1.5.
 pub(crate) const PRIOR_VARIANCE: f64 = 0.16;
+/// An arm with this many transfers at a prefix is known there: it is explored again only if it could be the best.
+const KNOWN_WEIGHT: f64 = 1.0;
+/// It could be, if its score and so many standard errors more are as much as the best's score.
+const OPTIMISM: f64 = 2.0;
+/// What is believed elsewhere, or before anything is known, may be wrong by this much at a prefix (standard deviation of the
+/// logarithm: a factor of two).
+const ELSEWHERE_ERROR: f64 = 0.7;
+/// Arms are explored by this power of their goodput: one that is believed to be half as good as another a quarter as often.
+const EXPLORE_POWER: f64 = 2.0;
 /// Places looked at for the prefix that is forgotten when there is no more room.
 const FORGET_AMONG: usize = 16;
 
@@ -103,16 +113,15 @@ impl Chooser {
     /// true if the flow explores.
     pub fn choose(&self, prefix: u128, dice: u64) -> (usize, bool) {
         let share = (dice >> 11) as f64 / (1u64 << 53) as f64;
-        let place = self.place(prefix);
-        if share >= self.config.explore || self.arms() == 1 {
-            return (self.best(place), false);
+        let belief = Belief::of(self, self.place(prefix));
+        let best = belief.best().0;
+        if share >= self.config.explore {
+            return (best, false);
         }
-        let nothing = Arms::default();
-        let arms = place.map_or(&nothing, |place| &place.arms);
-        let weight = |arm: usize| -> f64 { arms[arm].iter().map(|e| e.weight).sum() };
-        let least = (0..self.arms()).map(weight).fold(f64::INFINITY, f64::min);
-        let among: Vec<usize> = (0..self.arms()).filter(|a| weight(*a) <= least).collect();
-        (among[dice as usize % among.len()], true)
+        match explored(&belief.arms, best, share / self.config.explore) {
+            Some(arm) => (arm, true),
+            None => (best, false),
+        }
     }
 
     /// A flow to `prefix` with this arm has made a transfer.
@@ -135,14 +144,6 @@ impl Chooser {
     pub(crate) fn place(&self, prefix: u128) -> Option<&Place> {
         let at = *self.index.get(&prefix)?;
         self.places.get(at as usize)
-    }
-
-    fn best(&self, place: Option<&Place>) -> usize {
-        let belief = Belief::of(self, place);
-        let score = |arm: &usize| belief.arms[*arm].score;
-        (0..self.arms())
-            .max_by(|a, b| score(a).total_cmp(&score(b)).then(b.cmp(a)))
-            .unwrap_or(0)
     }
 
     /// What the arm is worth beside the others, as far as all prefixes know.
@@ -226,4 +227,31 @@ impl Chooser {
             self.places[at].seen = seen;
         }
     }
+}
+
+/// The arm for a flow that explores, `chance` from 0 to 1; `None` if no other could be as good as the best.
+fn explored(arms: &[ArmBelief], best: usize, chance: f64) -> Option<usize> {
+    let could_be_best = |a: &ArmBelief| {
+        let from_elsewhere = ELSEWHERE_WEIGHT / (a.transfers + ELSEWHERE_WEIGHT);
+        let error = libm::hypot(a.error, from_elsewhere * ELSEWHERE_ERROR);
+        a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= arms[best].score
+    };
+    let odds = |arm: usize| match arm != best && could_be_best(&arms[arm]) {
+        true => {
+            let beside = arms[arm].score - arms[best].score;
+            libm::exp(EXPLORE_POWER * beside) / (1.0 + arms[arm].transfers)
+        }
+        false => 0.0,
+    };
+    let mut left = chance * (0..arms.len()).map(odds).sum::<f64>();
+    let worthwhile = (0..arms.len()).filter(|arm| odds(*arm) > 0.0);
+    let mut last = None;
+    for arm in worthwhile {
+        last = Some(arm);
+        left -= odds(arm);
+        if left < 0.0 {
+            break;
+        }
+    }
+    last
 }

@@ -81,8 +81,8 @@ fn every_prefix_gets_the_arm_that_is_best_for_it() {
     }
     let got = learn(&mut chooser, &mut dice, 3000, 0);
     for (prefix, best) in [(0, 1), (1, 0), (2, 2)] {
-        // Four of five exploit; those that explore look at the arms of which less is known.
-        assert!((750..=870).contains(&got[prefix][best]), "{got:?}");
+        // One in five explores, as long as there is something that could be better.
+        assert!((970..=1000).contains(&got[prefix][best]), "{got:?}");
     }
 }
 
@@ -170,6 +170,55 @@ fn no_more_flows_explore_than_the_share() {
     assert!((4_700..5_300).contains(&explores), "{explores}");
     let never = Chooser::new(config(0.0));
     assert!((0..10_000).all(|_| !never.choose(1, dice.next()).1));
+}
+
+/// What has been found to be much worse at a prefix is left alone there until the evidence has faded; of what is not
+/// known, what promises more is tried rather than what promises less.
+#[test]
+fn exploring_is_for_what_could_be_best() {
+    let mut dice = Dice(7);
+    let mut chooser = Chooser::new(ChooserConfig {
+        priors: vec![[0.7; 3], [0.4; 3], [-0.2; 3], [0.0; 3]],
+        ..config(1.0)
+    });
+    let mut tried = [0; 4];
+    for _ in 0..10_000 {
+        let (arm, explores) = chooser.choose(1, dice.next());
+        assert!(explores);
+        tried[arm] += 1;
+    }
+    // As the squares of 1.49, 0.82 and 1.
+    let expected = [0, 5702, 1717, 2562].map(|n: i32| n..=n);
+    for (count, expected) in tried.iter().zip(expected) {
+        let off = (count - expected.start()).abs();
+        assert!(off < 200, "{tried:?}");
+    }
+    for _ in 0..30 {
+        for (arm, mbit) in [40.0, 40.0, 1.0, 20.0].into_iter().enumerate() {
+            let transfer = dice.transfer(mbit, 0.3);
+            chooser.learn(1, arm, &transfer, 0);
+        }
+    }
+    let mut later = |chooser: &Chooser| {
+        let mut tried = [0; 4];
+        for _ in 0..1000 {
+            tried[chooser.choose(1, dice.next()).0] += 1;
+        }
+        tried
+    };
+    let [one, other, far, half] = later(&chooser);
+    assert_eq!((one + other, far, half), (1000, 0, 0));
+    let transfer = Transfer {
+        bytes: 1_000_000,
+        duration: SECOND / 5,
+    };
+    chooser.learn(1, 0, &transfer, 8 * DAY);
+    let [one, other, far, half] = later(&chooser);
+    assert!(
+        far < half && half < one.max(other),
+        "{one} {other} {far} {half}"
+    );
+    assert!(half > 0);
 }
 
 /// A place that was never seen takes what the arms are worth elsewhere, and learns its own.
