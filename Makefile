@@ -17,7 +17,7 @@ help:
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
 	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
-	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; an hour)'
+	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; two hours)'
 	@echo 'make reproduce-mystique  algorithms chosen by rules and by experience, on the paths of the Mystique paper (needs QEMU and root; two hours)'
 	@echo 'make reproduce-grid  150 paths, nine contestants: the grid, and the paths beside it (hours)'
 	@echo 'make fuzz    five minutes of each fuzz target (needs the nightly toolchain)'
