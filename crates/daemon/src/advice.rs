@@ -11,7 +11,7 @@ use crate::report::bits;
 /// How long forecasts may keep an answer waiting: one takes up to some ten milliseconds, and whoever asks waits for
 /// five seconds. Flows whose turn does not come are shown without, and say so.
 const FORECASTING_MAX: Duration = Duration::from_secs(2);
-const NO_TURN: &str = "too many flows at once: ask again";
+const NO_TURN: &str = "too many flows are advised on";
 
 /// What enforcing would make of a flow, and what is known of its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -236,22 +236,17 @@ fn explored(arms: &[ArmBelief], best: usize, chance: f64) -> Option<usize> {
         let error = libm::hypot(a.error, from_elsewhere * ELSEWHERE_ERROR);
         a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= arms[best].score
     };
-    let odds = |arm: usize| match arm != best && could_be_best(&arms[arm]) {
-        true => {
-            let beside = arms[arm].score - arms[best].score;
-            libm::exp(EXPLORE_POWER * beside) / (1.0 + arms[arm].transfers)
-        }
-        false => 0.0,
+    let odds = |arm: usize| {
+        let beside = arms[arm].score - arms[best].score;
+        libm::exp(EXPLORE_POWER * beside) / (1.0 + arms[arm].transfers)
     };
-    let mut left = chance * (0..arms.len()).map(odds).sum::<f64>();
-    let worthwhile = (0..arms.len()).filter(|arm| odds(*arm) > 0.0);
-    let mut last = None;
-    for arm in worthwhile {
-        last = Some(arm);
-        left -= odds(arm);
-        if left < 0.0 {
-            break;
-        }
-    }
-    last
+    let others = (0..arms.len()).filter(|arm| *arm != best && could_be_best(&arms[*arm]));
+    let others: Vec<(usize, f64)> = others.map(|arm| (arm, odds(arm))).collect();
+    let mut left = chance * others.iter().map(|(_, odds)| odds).sum::<f64>();
+    let drawn = others.iter().find(|(_, odds)| {
+        left -= odds;
+        left < 0.0
+    });
+    // Rounding may leave a rest.
+    drawn.or(others.last()).map(|(arm, _)| *arm)
 }

@@ -13,7 +13,7 @@ use crate::auto_config::AutoConfig;
 use crate::prefix::Prefix;
 
 /// The word that stands in the place of an algorithm.
-pub(crate) const AUTO: &str = "auto";
+pub(crate) const AUTO: &str = windlass_cc::plugin::CHOSEN_BY_EXPERIENCE;
 /// Length of the IPv4-mapped prefix (RFC 4291 §2.5.5.2), bits.
 const MAPPED_BITS: u64 = 96;
 

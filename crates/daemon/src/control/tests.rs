@@ -308,7 +308,7 @@ fn advised_flows_come_with_what_enforcing_would_bring() {
     let late = late[0].as_ref().unwrap();
     assert_eq!(
         late.unpredicted.as_deref(),
-        Some("too many flows at once: ask again")
+        Some("too many flows are advised on")
     );
     assert_eq!((late.goodput_bps, late.predicted_ms), (2_400_000, None));
 }

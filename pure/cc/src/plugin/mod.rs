@@ -128,7 +128,7 @@ impl fmt::Display for Fault {
 }
 
 /// What rules say in an algorithm's place to leave it to experience.
-const CHOSEN_BY_EXPERIENCE: &str = "auto";
+pub const CHOSEN_BY_EXPERIENCE: &str = "auto";
 /// What stands beside the parameters in a rule's table for an algorithm.
 const KEYS_OF_RULES: [&str; 3] = ["name", "preset", "fallback"];
 
