@@ -3,7 +3,7 @@
 use std::io;
 
 use windlass_engine::{Pkt, Pool, Side, Tx};
-use windlass_wire::FlowKey;
+use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
 use crate::packet::PacketDriver;
@@ -34,6 +34,9 @@ impl Pool for AnyDriver {
     }
     fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
         each!(self, d => d.head_mut(pkt))
+    }
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        each!(self, d => d.verify(pkt, segment))
     }
     fn len(&self, pkt: Pkt) -> u32 {
         each!(self, d => d.len(pkt))

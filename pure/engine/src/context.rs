@@ -14,7 +14,24 @@ const TCP_CHECKSUM_OFFSET: u16 = 16;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Held {
     pub bytes: u64,
+    /// Those that wait to be shown to a sender count as well.
     pub packets: u64,
+    /// Segments whose records are kept, with their packets or without.
+    pub segments: u64,
+}
+
+impl Held {
+    /// A packet of so many bytes is held.
+    pub(crate) fn add(&mut self, bytes: u32) {
+        self.bytes += u64::from(bytes);
+        self.packets += 1;
+    }
+
+    /// It is not any more.
+    pub(crate) fn remove(&mut self, bytes: u32) {
+        self.bytes -= u64::from(bytes);
+        self.packets -= 1;
+    }
 }
 
 /// One call into the engine: the time, the packet memory, where packets go, and the books.
@@ -29,6 +46,8 @@ pub(crate) struct Context<'a, P: Pool> {
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
     pub policy: &'a dyn Decide,
+    /// The parts of a SACK block that are news.
+    pub fresh: &'a mut Vec<(u64, u64)>,
 }
 
 impl<P: Pool> Context<'_, P> {

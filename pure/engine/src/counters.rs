@@ -41,11 +41,23 @@ pub enum PassReason {
     BadChecksum,
     /// A SYN was retransmitted with other options: it is open which one was answered.
     AmbiguousSyn,
+    /// Its receiver would not accept its sequence number (RFC 9293 §3.10.7.4, RFC 5961 §3.2).
+    OutOfWindow,
+    /// Its receiver would not accept its acknowledgement (RFC 9293 §3.10.7.4, RFC 5961 §5.2).
+    UnacceptableAck,
+    /// It has no ACK flag where every segment has one (RFC 9293 §3.10.7.4).
+    NoAck,
+    /// Its timestamp is older than one that its receiver has taken (RFC 7323 §5.3).
+    Paws,
+    /// It is signed, and signatures were not agreed on.
+    UnexpectedSignature,
+    /// A SYN within a connection (RFC 5961 §4.2).
+    UnexpectedSyn,
 }
 
 impl PassReason {
     /// All of them.
-    pub const ALL: [PassReason; 19] = [
+    pub const ALL: [PassReason; 25] = [
         PassReason::NotIp,
         PassReason::NotTcp,
         PassReason::Fragment,
@@ -65,6 +77,24 @@ impl PassReason {
         PassReason::Closed,
         PassReason::BadChecksum,
         PassReason::AmbiguousSyn,
+        PassReason::OutOfWindow,
+        PassReason::UnacceptableAck,
+        PassReason::NoAck,
+        PassReason::Paws,
+        PassReason::UnexpectedSignature,
+        PassReason::UnexpectedSyn,
+    ];
+
+    /// Packets of governed connections that their receiver would drop: they go on unchanged, and
+    /// teach the box nothing.
+    pub const REFUSED: [PassReason; 7] = [
+        PassReason::BadChecksum,
+        PassReason::OutOfWindow,
+        PassReason::UnacceptableAck,
+        PassReason::NoAck,
+        PassReason::Paws,
+        PassReason::UnexpectedSignature,
+        PassReason::UnexpectedSyn,
     ];
 
     /// Its name in output.
@@ -89,6 +119,12 @@ impl PassReason {
             PassReason::Closed => "closed",
             PassReason::BadChecksum => "bad_checksum",
             PassReason::AmbiguousSyn => "ambiguous_syn",
+            PassReason::OutOfWindow => "out_of_window",
+            PassReason::UnacceptableAck => "unacceptable_ack",
+            PassReason::NoAck => "no_ack",
+            PassReason::Paws => "paws",
+            PassReason::UnexpectedSignature => "unexpected_signature",
+            PassReason::UnexpectedSyn => "unexpected_syn",
         }
     }
 }
@@ -201,6 +237,8 @@ counters! {
     reports_alone,
     /// Reports of marks received.
     reports_heard,
+    /// Reports that cannot be the other box's: of more than was sent, or of more marks than packets.
+    reports_refused,
     /// Bytes of payload that the other box has reported as marked.
     marked_bytes_heard,
     /// Packets of senders beyond the edge that they had been shown, dropped.
@@ -222,6 +260,12 @@ counters! {
 }
 
 impl Counters {
+    /// Packets that were not believed ([`PassReason::REFUSED`]).
+    pub fn refused(&self) -> u64 {
+        let counted = |reason: PassReason| self.passed[reason as usize];
+        PassReason::REFUSED.into_iter().map(counted).sum()
+    }
+
     pub(crate) fn pass(&mut self, reason: PassReason) {
         self.passed[reason as usize] += 1;
     }

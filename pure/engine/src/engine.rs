@@ -3,7 +3,7 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use slab::Slab;
-use windlass_wire::{Flags, FlowKey, Segment, Unparsed, parse, partial_checksum, verify_tcp};
+use windlass_wire::{Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
 
 use crate::conn::Conn;
 use crate::context::{Context, Held};
@@ -42,6 +42,7 @@ pub struct Engine {
     seed: u64,
     excluded: Vec<FlowKey>,
     batch: Vec<Read>,
+    fresh: Vec<(u64, u64)>,
 }
 
 impl Engine {
@@ -61,6 +62,7 @@ impl Engine {
             seed,
             excluded: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
+            fresh: Vec::new(),
         }
     }
 
@@ -143,17 +145,12 @@ impl Engine {
         if self.bypass {
             return self.pass(PassReason::Bypass, from, segment, pkt, pool, out, now);
         }
-        // A short packet is checked whole before its numbers are believed; a long one that was
-        // damaged is not acknowledged, and its sender gets to repair it in the end.
-        let head = pool.head(pkt);
-        if segment.payload_len < 128
-            && head.len() == pool.len(pkt) as usize
-            && !verify_tcp(head, segment)
-        {
-            return self.pass(PassReason::BadChecksum, from, segment, pkt, pool, out, now);
-        }
         let (key, swapped) = segment.key.canonical();
         let known = read.index.or_else(|| self.table.get(&key).copied());
+        let wanted = known.is_some() || is_first_syn(segment);
+        if wanted && !pool.verify(pkt, segment) {
+            return self.pass(PassReason::BadChecksum, from, segment, pkt, pool, out, now);
+        }
         let index = match known {
             Some(index) => index,
             None => match self.admit(now, key, swapped, from, segment) {
@@ -230,13 +227,16 @@ impl Engine {
     }
 
     /// Puts another policy in charge: of new connections altogether, of those that run in what can
-    /// change under way, which is algorithm, conditions, copies and caps. Mode and head-room stay as they began, and
-    /// a flow that the new policy leaves alone goes on as it was.
+    /// change under way, which is algorithm, conditions, copies and caps. Mode and head-room stay as they began. A flow
+    /// that the new policy leaves alone keeps its algorithm, and its tenant if there is still one of that name; the
+    /// conditions and comparisons of the old policy have gone with it.
     pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
+        let tenants = tenants::open(policy.tenants(), &self.tenants);
+        let renamed = tenants::renamed(&self.tenants, &tenants);
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(&*policy, now, &mut self.counters);
+            conn.adopt(&*policy, &renamed, now, &mut self.counters);
         }
-        self.tenants = tenants::open(policy.tenants(), &self.tenants);
+        self.tenants = tenants;
         self.policy = policy;
     }
 
@@ -301,6 +301,7 @@ impl Engine {
             held: &mut self.held,
             tenants: &mut self.tenants,
             policy: &*self.policy,
+            fresh: &mut self.fresh,
         };
         (context, &mut self.conns, &mut self.wheel)
     }
@@ -331,10 +332,7 @@ impl Engine {
         from: Side,
         segment: &Segment,
     ) -> Result<u32, PassReason> {
-        if !segment.flags.has(Flags::SYN)
-            || segment.flags.has(Flags::ACK)
-            || segment.flags.has(Flags::RST)
-        {
+        if !is_first_syn(segment) {
             return Err(PassReason::NoSyn);
         }
         if self.conns.len() >= self.limits.flows {
@@ -397,4 +395,10 @@ impl Engine {
             checksum,
         });
     }
+}
+
+/// A SYN that begins a connection.
+fn is_first_syn(segment: &Segment) -> bool {
+    let flags = segment.flags;
+    flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
 }

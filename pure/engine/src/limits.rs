@@ -17,6 +17,9 @@ pub struct Limits {
     pub held_packets_total: u64,
     /// Segments tracked per flow. Beyond it the flow passes ([`crate::PassReason::SegmentLimit`]).
     pub segments_per_flow: usize,
+    /// Segments tracked in all, with their packets or without (about 130 bytes each), with the same
+    /// behaviour.
+    pub segments_total: u64,
     /// Disjoint SACK ranges remembered per flow. Further blocks are not taken in until holes close.
     pub sack_ranges_per_flow: usize,
     /// An established connection without a packet for this long is forgotten, ns.
@@ -37,6 +40,7 @@ impl Default for Limits {
             held_bytes_total: 1 << 30,
             held_packets_total: 1 << 20,
             segments_per_flow: 1 << 18,
+            segments_total: 1 << 21,
             sack_ranges_per_flow: 1024,
             idle_timeout: 7200 * SECOND,
             handshake_timeout: 75 * SECOND,

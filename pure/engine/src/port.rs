@@ -1,5 +1,7 @@
 //! The boundary between the engine and whatever moves packets for it.
 
+use windlass_wire::{Segment, verify_tcp};
+
 /// One of the two sides of the box.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
@@ -38,6 +40,11 @@ pub trait Pool {
     /// The same, to be written. The packet may be waiting in a transmit ring: a change is seen or
     /// not seen by a transmission that is under way, and always by the next.
     fn head_mut(&mut self, pkt: Pkt) -> &mut [u8];
+    /// Whether the TCP checksum of the packet, which has been read as `segment`, is right. A pool whose
+    /// packets have several parts sums them all. A partial checksum is right: it has been on no wire.
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        verify_tcp(self.head(pkt), segment)
+    }
     /// Length of the whole packet, bytes.
     fn len(&self, pkt: Pkt) -> u32;
     /// A new packet of `len` zeroed bytes in one part; `None` when memory is out or `len` is more

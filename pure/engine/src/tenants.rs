@@ -96,6 +96,15 @@ pub(crate) fn open(tenants: Vec<Tenant>, before: &[Account]) -> Vec<Account> {
     tenants.into_iter().map(account).collect()
 }
 
+/// By the number of a tenant before, its number after.
+pub(crate) fn renamed(before: &[Account], after: &[Account]) -> Vec<Option<TenantId>> {
+    let number = |old: &Account| {
+        let found = after.iter().position(|new| new.info.name == old.info.name);
+        found.map(|index| TenantId(index as u16))
+    };
+    before.iter().map(number).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -129,12 +129,27 @@ impl Monitor {
             return;
         }
         self.check_data(now, to, segment, frame);
+        if self.is_dropped_by(to, segment) {
+            return;
+        }
         self.check_timestamp(now, to, segment);
         if segment.flags.has(Flags::ACK) {
             self.check_ack(now, to, segment);
         } else if segment.flags.has(Flags::SYN) {
             self.shown[to.index()].edge = i64::from(segment.window);
         }
+    }
+
+    /// The end at `to` takes nothing from a segment outside of its window, so nothing that such a
+    /// segment says can be wrong (RFC 9293 §3.10.7.4).
+    fn is_dropped_by(&self, to: Side, segment: &Segment) -> bool {
+        let (said, expects) = (&self.said[to.other().index()], &self.said[to.index()]);
+        let Some(isn) = said.isn.filter(|_| !segment.flags.has(Flags::SYN)) else {
+            return false;
+        };
+        let start = offset(isn, segment.seq, said.end);
+        let end = start + i64::from(segment.seq_len());
+        end < expects.ack || start > expects.edge
     }
 
     /// Payload, sequence numbers and flags are the sender's own.

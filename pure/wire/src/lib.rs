@@ -16,7 +16,7 @@ mod peer;
 mod segment;
 mod template;
 
-pub use checksum::{complete_checksum, partial_checksum, verify_tcp};
+pub use checksum::{complete_checksum, partial_checksum, verify_tcp, verify_tcp_parts};
 pub use edit::Editor;
 pub use encode::OptionWriter;
 pub use frame::FrameSpec;

@@ -10,7 +10,7 @@ use crate::{Segment, options};
 /// Tells our experiments from others (RFC 6994 §3).
 const EXID: [u8; 2] = *b"WL";
 /// What this code speaks.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 
 const HELLO_BYTES: usize = 8;
 const REPORT_BYTES: usize = 12;
@@ -23,6 +23,22 @@ pub struct MarkedBytes {
     pub total: u32,
     /// Those of packets that were marked CE.
     pub ce: u32,
+}
+
+impl MarkedBytes {
+    /// The counts as a report of the box beside the end whose initial sequence number is `iss` has
+    /// them, and the counts of such a report. Whoever has not seen the handshake reports nonsense.
+    pub fn masked(self, iss: u32, peer_iss: u32) -> MarkedBytes {
+        // The finalizer of MurmurHash3: each bit of the outcome depends on all of both numbers.
+        let mut key = u64::from(iss) << 32 | u64::from(peer_iss);
+        key = (key ^ key >> 33).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        key = (key ^ key >> 33).wrapping_mul(0xc4ce_b9fe_1a85_ec53);
+        key ^= key >> 33;
+        MarkedBytes {
+            total: self.total ^ (key >> 32) as u32,
+            ce: self.ce ^ key as u32,
+        }
+    }
 }
 
 /// What one box says to the other.

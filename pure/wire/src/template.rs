@@ -78,6 +78,12 @@ impl Template {
         }
     }
 
+    /// Whether a packet has the same link header: MAC addresses and VLAN tags may change under way.
+    pub fn has_link_header_of(&self, head: &[u8], seg: &Segment) -> bool {
+        let len = usize::from(self.link_len);
+        usize::from(seg.at.ip) == len && head.get(..len) == Some(&self.headers[..len])
+    }
+
     /// Length of the frame that [`Template::write_ack`] makes of `fields`, bytes.
     pub fn ack_len(&self, fields: &AckFields) -> usize {
         self.headers_len() + 20 + fields.options_len()

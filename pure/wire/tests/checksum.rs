@@ -3,8 +3,29 @@
 use etherparse::PacketBuilder;
 use windlass_wire::{
     Addr, ChecksumState, Editor, Flags, FlowKey, FrameSpec, complete_checksum, parse,
-    partial_checksum, verify_tcp,
+    partial_checksum, verify_tcp, verify_tcp_parts,
 };
+
+/// However a frame is cut into parts, its checksum is right or wrong all the same.
+#[test]
+fn parts_are_summed_as_one() {
+    for spec in specs() {
+        let mut frame = spec.build();
+        for damaged in [false, true] {
+            let last = frame.len() - 1;
+            frame[last] ^= u8::from(damaged);
+            let seg = parse(&frame, frame.len() as u32).expect("a segment");
+            for first in 0..frame.len() {
+                let (head, rest) = frame.split_at(first);
+                let (middle, tail) = rest.split_at(rest.len() / 3);
+                let parts = [head, middle, tail].into_iter();
+                assert_eq!(verify_tcp_parts(parts, &seg), !damaged, "cut at {first}");
+            }
+            let short = std::iter::once(&frame[..last]);
+            assert!(!verify_tcp_parts(short, &seg), "a byte is missing");
+        }
+    }
+}
 
 fn specs() -> [FrameSpec; 3] {
     let plain = FrameSpec {

@@ -7,6 +7,7 @@
 use std::io;
 
 use windlass_engine::{Pkt, Pool};
+use windlass_wire::{Segment, verify_tcp, verify_tcp_parts};
 
 use crate::memory::Mapping;
 
@@ -229,6 +230,13 @@ impl Pool for Frames {
         let frame = *self.live(pkt);
         let at = self.offset(pkt.0) + usize::from(frame.start);
         self.memory.bytes_mut(at, usize::from(frame.len))
+    }
+
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        match self.live(pkt).next {
+            NONE => verify_tcp(self.head(pkt), segment),
+            _ => verify_tcp_parts(self.parts(pkt).map(|part| self.bytes(part)), segment),
+        }
     }
 
     fn len(&self, pkt: Pkt) -> u32 {

@@ -10,7 +10,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use windlass_engine::{Pkt, Pool, Side, Tx};
-use windlass_wire::FlowKey;
+use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
 use crate::program::Switches;
@@ -161,6 +161,9 @@ impl Pool for XdpDriver {
     }
     fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
         self.frames.head_mut(pkt)
+    }
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        self.frames.verify(pkt, segment)
     }
     fn len(&self, pkt: Pkt) -> u32 {
         self.frames.len(pkt)

@@ -2,6 +2,7 @@
 
 use windlass_wire::{Flags, Segment, insert_option};
 
+use super::gate::Gate;
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
@@ -21,35 +22,48 @@ const SACK_PERMITTED: [u8; 2] = [4, 2];
 /// What a SYN said.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Syn {
-    iss: u32,
-    window: u16,
+    pub iss: u32,
+    /// What it acknowledges, if it answers a SYN.
+    pub acks: Option<u32>,
+    pub window: u16,
     mss: u16,
-    scale: Option<u8>,
+    pub scale: Option<u8>,
     sack: bool,
-    timestamps: bool,
+    pub tsval: Option<u32>,
     mptcp: bool,
+    pub signed: bool,
     flags: Flags,
-    payload: bool,
+    pub payload_len: u32,
 }
 
 impl Syn {
     /// The options that both ends must agree on are the same.
     fn offers_the_same(&self, other: &Syn) -> bool {
-        (self.scale, self.sack, self.timestamps) == (other.scale, other.sack, other.timestamps)
+        let offer = |syn: &Syn| (syn.scale, syn.sack, syn.tsval.is_some());
+        offer(self) == offer(other)
+    }
+
+    /// `ack` acknowledges it: with Fast Open, what it carries as well (RFC 7413 §4.1), or a part of
+    /// that.
+    pub(super) fn is_acked_by(&self, ack: u32) -> bool {
+        let first = self.iss.wrapping_add(1);
+        ack.wrapping_sub(first) <= self.payload_len
     }
 
     fn read(segment: &Segment) -> Syn {
         let options = &segment.options;
         Syn {
             iss: segment.seq,
+            acks: segment.flags.has(Flags::ACK).then_some(segment.ack),
             window: segment.window,
             mss: options.mss.unwrap_or(DEFAULT_MSS).max(64),
             scale: options.window_scale.map(|s| s.min(MAX_WINDOW_SCALE)),
             sack: options.sack_permitted,
-            timestamps: options.timestamps.is_some(),
+            tsval: options.timestamps.map(|stamps| stamps.val),
             mptcp: options.mptcp,
+            signed: options.ao || options.md5,
             flags: segment.flags,
-            payload: segment.payload_len > 0,
+            payload_len: segment.payload_len,
         }
     }
 }
@@ -64,33 +78,17 @@ impl Conn {
     ) {
         let syn = Syn::read(segment);
         let known = self.ends[from.index()].syn;
-        // With Fast Open the answer may acknowledge data as well.
-        let answers = |to: &Syn| {
-            segment.flags.has(Flags::ACK) && (to.payload || segment.ack == to.iss.wrapping_add(1))
-        };
-        if let Some((side, new)) = self
-            .new_syn
-            .filter(|(side, new)| *side == from.other() && answers(new))
-        {
-            self.let_go(ctx, PassReason::Closed);
-            *self = Conn {
-                armed_at: self.armed_at,
-                ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
-            };
+        if let Some((side, new)) = self.answered_new_syn(from, segment) {
+            self.begin_anew(ctx);
             self.ends[side.index()].syn = Some(new);
         } else if known.is_some_and(|k| k.iss != syn.iss) {
-            if self.closed {
-                let peer = self.peer.take();
-                self.let_go(ctx, PassReason::Closed);
-                *self = Conn {
-                    armed_at: self.armed_at,
-                    peer,
-                    ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
-                };
-            } else {
+            if !self.closed {
                 self.new_syn = Some((from, syn));
                 return ctx.emit(pkt, from.other(), segment);
             }
+            let peer = self.peer.take();
+            self.begin_anew(ctx);
+            self.peer = peer;
         }
         if let Some(reason) = signature(segment) {
             self.pass = Some(reason);
@@ -99,6 +97,9 @@ impl Conn {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
         self.ends[from.index()].syn = Some(syn);
+        if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn) {
+            self.gate = Some(Gate::new([&inside, &outside], ctx.now));
+        }
         if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
             self.establish(ctx);
         }
@@ -108,6 +109,61 @@ impl Conn {
             ctx.counters.pass(reason);
         }
         ctx.emit(pkt, from.other(), &inserted);
+    }
+
+    /// What a segment may say while the handshake is under way, and what a SYN may say after it (RFC
+    /// 9293 §3.10.7.2 to §3.10.7.4, RFC 5961 §4).
+    pub(super) fn judge_handshake(
+        &mut self,
+        from: Side,
+        segment: &Segment,
+    ) -> Result<(), PassReason> {
+        let [sender, receiver] = [from, from.other()].map(|side| self.ends[side.index()].syn);
+        let answers = segment.flags.has(Flags::ACK);
+        let acks_syn = || receiver.is_some_and(|syn| syn.is_acked_by(segment.ack));
+        if segment.flags.has(Flags::RST) {
+            let exact = match sender {
+                Some(syn) => segment.seq == syn.iss.wrapping_add(1),
+                None => answers && acks_syn(),
+            };
+            return exact.then_some(()).ok_or(PassReason::OutOfWindow);
+        }
+        if !segment.flags.has(Flags::SYN) {
+            return Err(PassReason::OneWay);
+        }
+        if answers {
+            let good = self.answered_new_syn(from, segment).is_some() || (!self.open && acks_syn());
+            return good.then_some(()).ok_or(match self.open {
+                true => PassReason::UnexpectedSyn,
+                false => PassReason::UnacceptableAck,
+            });
+        }
+        let again = sender.is_some_and(|syn| syn.iss == segment.seq);
+        if self.open && !self.closed {
+            // Its receiver answers with an acknowledgement, unless it has forgotten the connection
+            // and takes it for the beginning of another: then the box hears of it.
+            if !again {
+                self.new_syn = Some((from, Syn::read(segment)));
+            }
+            return Err(PassReason::UnexpectedSyn);
+        }
+        Ok(())
+    }
+
+    /// The SYN of another connection that `segment`, a SYN of `from`, answers.
+    fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
+        let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
+        self.new_syn
+            .filter(|(side, new)| *side == from.other() && answers && new.is_acked_by(segment.ack))
+    }
+
+    /// The old connection has ended, and another one has its name.
+    fn begin_anew<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        self.let_go(ctx, PassReason::Closed);
+        *self = Conn {
+            armed_at: self.armed_at,
+            ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
+        };
     }
 
     /// Both SYNs have been seen: policy decides on each direction.
@@ -124,7 +180,9 @@ impl Conn {
             if self.pass.is_some() {
                 peer.stop();
             }
-            peer.settle(classic_ecn(&inside, &outside), inside.mss.min(outside.mss));
+            let mss = inside.mss.min(outside.mss);
+            let numbers = (inside.iss, outside.iss);
+            peer.settle(classic_ecn(&inside, &outside), mss, numbers);
         }
         if self.pass.is_some() {
             return;
@@ -134,7 +192,7 @@ impl Conn {
             let Some(verdict) = ctx.policy.decide(&key, side, ctx.now) else {
                 continue;
             };
-            if self.syn(side).payload {
+            if self.syn(side).payload_len > 0 {
                 ctx.counters.pass(PassReason::FastOpenData);
                 continue;
             }
@@ -172,7 +230,7 @@ impl Conn {
 
     fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
         let (mine, peer) = (self.syn(sender), self.syn(sender.other()));
-        let timestamps = mine.timestamps && peer.timestamps;
+        let timestamps = mine.tsval.is_some() && peer.tsval.is_some();
         let scale_agreed = mine.scale.is_some() && peer.scale.is_some();
         let scale = if scale_agreed {
             peer.scale.unwrap_or(0)
@@ -186,12 +244,6 @@ impl Conn {
             scale,
             receiver_sacks: peer.sack && (mine.sack || inserted),
             sender_sacks: mine.sack && peer.sack,
-            sender_scale: if scale_agreed {
-                mine.scale.unwrap_or(0)
-            } else {
-                0
-            },
-            sender_edge: peer.iss.wrapping_add(1 + u32::from(mine.window)),
             timestamps,
             ecn: classic_ecn(&mine, &peer),
             mss: u32::from(peer.mss) - if timestamps { TIMESTAMPS_LEN } else { 0 },

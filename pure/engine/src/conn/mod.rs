@@ -1,5 +1,6 @@
 //! A connection: its two directions, its timers, its end. `handshake` knows its beginning.
 
+mod gate;
 mod handshake;
 
 use windlass_cc::Nanos;
@@ -10,9 +11,10 @@ use crate::counters::Counters;
 use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
 use crate::peer::Peer;
-use crate::{FlowInfo, PassReason, Pkt, Pool, Side};
+use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
-use handshake::{Syn, signature};
+use gate::{Gate, Refusal};
+use handshake::Syn;
 
 /// One end of the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -38,13 +40,15 @@ pub(crate) struct Conn {
     /// Where the end is that the name mentions first.
     first_end: Side,
     ends: [End; 2],
+    /// What both ends accept, once both SYNs are known.
+    gate: Option<Gate>,
     /// By the side of the sender.
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
     closed: bool,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<(Side, Syn)>,
-    /// Something other than a SYN has been said.
+    /// The handshake is complete.
     open: bool,
     syn_copy: Option<SynCopy>,
     /// The box at the other end, where policy wants to know of one.
@@ -61,6 +65,7 @@ impl Conn {
             key,
             first_end,
             ends: [End::default(); 2],
+            gate: None,
             flows: [None, None],
             pass: None,
             closed: false,
@@ -87,6 +92,9 @@ impl Conn {
             ctx.counters.pass(PassReason::OneWay);
             return ctx.emit(pkt, from.other(), segment);
         }
+        if let Err(refusal) = self.judge(ctx.now, from, segment) {
+            return self.refuse(ctx, from, segment, pkt, refusal);
+        }
         self.last_seen = ctx.now;
         if segment.flags.has(Flags::SYN) {
             self.look_for_peer(ctx, segment);
@@ -110,6 +118,59 @@ impl Conn {
         }
     }
 
+    /// Whether the end that a packet is for would accept it.
+    fn judge(&mut self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
+        match &mut self.gate {
+            Some(gate) if !segment.flags.has(Flags::SYN) => gate.judge(now, from, segment),
+            _ => {
+                let judged = self.judge_handshake(from, segment);
+                judged.map_err(Refusal::Unacceptable)
+            }
+        }
+    }
+
+    /// A packet that its receiver would drop goes on unchanged, but for what two boxes say to each
+    /// other.
+    fn refuse<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+        refusal: Refusal,
+    ) {
+        let mut segment = *segment;
+        if let Some(peer) = &mut self.peer {
+            let known = refusal == Refusal::Known;
+            match peer.cleanses(ctx, from, &segment, pkt, known) {
+                Some(clean) => segment = clean,
+                None => return ctx.pool.free(pkt),
+            }
+        }
+        let flow = self.flows[from.index()].as_mut();
+        if let Some(flow) = flow.filter(|flow| flow.passing().is_none()) {
+            match refusal {
+                // Its receiver repeats its acknowledgement, and so does the box in its place.
+                Refusal::Known => return flow.on_data(ctx, &segment, pkt),
+                _ if flow.police_refused(ctx, &segment, pkt) => return,
+                Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
+                Refusal::Overtaken | Refusal::Unacceptable(_) => {}
+            }
+        }
+        let acknowledged = self.flows[from.other().index()].as_ref();
+        if refusal == Refusal::Overtaken && acknowledged.is_some_and(|flow| flow.enforcing()) {
+            ctx.counters.acks_absorbed += 1;
+            return ctx.pool.free(pkt);
+        }
+        ctx.counters.pass(match (self.pass, refusal) {
+            (Some(passing), _) => passing,
+            (None, Refusal::Unacceptable(reason)) => reason,
+            (None, Refusal::Overtaken) => PassReason::Paws,
+            (None, Refusal::Known | Refusal::BeyondEdge) => PassReason::OutOfWindow,
+        });
+        ctx.emit(pkt, from.other(), &segment);
+    }
+
     /// Takes a packet in as the end sent it.
     fn on_ends_packet<P: Pool>(
         &mut self,
@@ -126,13 +187,13 @@ impl Conn {
             return self.on_syn(ctx, from, segment, pkt);
         }
         if segment.flags.has(Flags::RST) {
-            if self.takes_reset(from, segment) {
-                self.let_go(ctx, PassReason::Closed);
-                self.closed = true;
-            }
+            self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
-        self.open = true;
+        if let Some(gate) = &mut self.gate {
+            gate.note(ctx.now, from, segment);
+            self.open = gate.is_open();
+        }
         if segment.flags.has(Flags::FIN) {
             self.ends[from.index()].fin = true;
             self.closed = self.ends[0].fin && self.ends[1].fin;
@@ -141,11 +202,9 @@ impl Conn {
             ctx.counters.pass(self.pass.unwrap_or(PassReason::OneWay));
             return ctx.emit(pkt, from.other(), segment);
         }
-        if let Some(reason) = signature(segment) {
-            self.let_go(ctx, reason);
-        }
         self.on_established(ctx, from, segment, pkt);
         self.tell_latest();
+        self.tell_shown_edges();
     }
 
     /// The acknowledgement of a packet belongs to the flow toward its source, the data to the other.
@@ -156,10 +215,6 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let acknowledged = self.flows[from.other().index()].as_ref();
-        if acknowledged.is_some_and(|flow| !flow.takes_from_receiver(segment)) {
-            return ctx.emit(pkt, from.other(), segment);
-        }
         let mut shown_window = segment.window;
         let mut advanced = false;
         if let Some(flow) = self.flows[from.other().index()]
@@ -236,12 +291,23 @@ impl Conn {
         }
     }
 
-    /// A reset that its receiver would believe.
-    fn takes_reset(&self, from: Side, segment: &Segment) -> bool {
-        let sender = self.flows[from.index()].as_ref();
-        let receiver = self.flows[from.other().index()].as_ref();
-        sender.is_none_or(|flow| flow.takes_reset_from_sender(segment))
-            && receiver.is_none_or(|flow| flow.takes_reset_from_receiver(segment))
+    /// The end at `from` has given the connection up: what waits for it is not sent any more.
+    fn on_reset<P: Pool>(&mut self, ctx: &mut Context<'_, P>, from: Side) {
+        if let Some(flow) = &mut self.flows[from.other().index()] {
+            flow.discard_unsent(ctx);
+        }
+        self.let_go(ctx, PassReason::Closed);
+        self.closed = true;
+    }
+
+    /// Senders may go as far as the box has shown them.
+    fn tell_shown_edges(&mut self) {
+        let Some(gate) = &mut self.gate else { return };
+        for side in [Side::Inside, Side::Outside] {
+            if let Some(flow) = self.flows[side.index()].as_ref().filter(|f| f.enforcing()) {
+                gate.note_shown_edge(side, flow.allowed_edge_number());
+            }
+        }
     }
 
     /// Time has passed.
@@ -260,6 +326,24 @@ impl Conn {
                 }
             }
             self.tell_latest();
+        }
+        self.tell_shown_edges();
+        self.give_up_what_is_not_seen(ctx);
+    }
+
+    /// An end whose every segment is refused, while the box's own time-outs pass without an answer:
+    /// it is accepted elsewhere, by numbers that the box has not seen.
+    fn give_up_what_is_not_seen<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let Some(gate) = &self.gate else { return };
+        for side in [Side::Inside, Side::Outside] {
+            let at_odds = gate.is_at_odds(side.other());
+            if let Some(flow) = &mut self.flows[side.index()]
+                && at_odds
+                && flow.is_timed_out()
+            {
+                flow.release_all(ctx, PassReason::UnseenData);
+                ctx.counters.pass(PassReason::UnseenData);
+            }
         }
     }
 
@@ -342,7 +426,13 @@ impl Conn {
     }
 
     /// What another policy says of the directions that are governed.
-    pub(crate) fn adopt(&mut self, policy: &dyn Decide, now: Nanos, counters: &mut Counters) {
+    pub(crate) fn adopt(
+        &mut self,
+        policy: &dyn Decide,
+        tenants: &[Option<TenantId>],
+        now: Nanos,
+        counters: &mut Counters,
+    ) {
         for side in [Side::Inside, Side::Outside] {
             let verdict = policy.decide(&self.key_from(side), side, now);
             let Some(flow) = &mut self.flows[side.index()] else {
@@ -350,7 +440,7 @@ impl Conn {
             };
             match verdict {
                 Some(verdict) => counters.flows_switched += u64::from(flow.adopt(&verdict)),
-                None => flow.verdict.rule = None,
+                None => flow.leave_alone(tenants),
             }
         }
     }

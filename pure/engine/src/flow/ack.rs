@@ -68,14 +68,16 @@ impl Flow {
     /// The receiver's own window, sequence and headers.
     fn note_receiver(&mut self, head: &[u8], segment: &Segment, ack: u64) {
         let edge = ack + (u64::from(segment.window) << self.setup.scale);
-        if ack >= self.una {
-            self.receiver_edge = if ack > self.una {
-                edge
-            } else {
-                self.receiver_edge.max(edge)
-            };
+        // A window that closes without acknowledging anything new is believed when it is zero, as
+        // Linux does (`tcp_may_update_window`): otherwise the segment may have been overtaken.
+        let overtaken = seq::later(self.feedback.receiver_next, segment.seq);
+        let closes = segment.window == 0 && !overtaken;
+        if ack > self.una || (ack == self.una && (closes || edge > self.receiver_edge)) {
+            self.receiver_edge = edge;
+            self.persist_at = None;
         }
-        if self.template.is_none() {
+        let known = self.template.as_ref();
+        if known.is_none_or(|template| !template.has_link_header_of(head, segment)) {
             self.template = Some(Template::of(head, segment));
         }
         self.feedback.note_receiver(segment);
@@ -126,6 +128,7 @@ impl Flow {
             }
             self.deliver(ctx, 0, score);
             if let Some(piece) = self.hold.pop_front() {
+                ctx.held.segments -= 1;
                 self.feedback.newest_arrived_at = piece.arrived_at;
                 if piece.sacked {
                     self.sacked_bytes -= piece.len();
@@ -134,6 +137,7 @@ impl Flow {
             }
         }
         self.una = ack;
+        self.beyond_una = None;
         if ack == self.nxt {
             self.transfers.on_all_acked(ctx.now, ack);
         }
@@ -204,22 +208,26 @@ impl Flow {
             if start < self.una || end <= start || end > self.sent_nxt {
                 continue;
             }
-            let mut fresh = (u64::MAX, 0);
-            self.sacked
-                .add(start, end, ctx.limits.sack_ranges_per_flow, |s, e| {
-                    fresh = (fresh.0.min(s), fresh.1.max(e));
-                });
-            if fresh.0 < fresh.1 {
-                self.sack_pieces(ctx, fresh.0, fresh.1, score);
+            let limit = ctx.limits.sack_ranges_per_flow;
+            ctx.fresh.clear();
+            let merged = self
+                .sacked
+                .add(start, end, limit, |s, e| ctx.fresh.push((s, e)));
+            let Some(merged) = merged else { continue };
+            // Only what is new is looked at: a block may cover everything that is outstanding.
+            for part in 0..ctx.fresh.len() {
+                let (start, end) = ctx.fresh[part];
+                self.sack_pieces(ctx, (start, end), merged, score);
             }
         }
     }
 
+    /// The pieces that the fresh part of a range has completed.
     fn sack_pieces<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
-        start: u64,
-        end: u64,
+        (start, end): (u64, u64),
+        merged: (u64, u64),
         score: &mut Score,
     ) {
         let Some(mut index) = self.hold.index_of(start) else {
@@ -227,7 +235,8 @@ impl Flow {
         };
         while index < self.hold.len() && self.hold.get(index).start < end {
             let piece = self.hold.get(index);
-            if piece.sent && !piece.sacked && self.sacked.covers(piece.start, piece.end) {
+            let covered = merged.0 <= piece.start && piece.end <= merged.1;
+            if piece.sent && !piece.sacked && covered {
                 self.sacked_bytes += piece.len();
                 self.deliver(ctx, index, score);
                 self.hold.get_mut(index).sacked = true;

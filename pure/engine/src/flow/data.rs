@@ -1,6 +1,6 @@
 //! What comes from the sender: tracked, held, queued for sending.
 
-use windlass_wire::{Flags, Segment};
+use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
 
 use super::hold::Piece;
 use super::{Flow, Latest, TsvalFloor};
@@ -34,11 +34,10 @@ impl Flow {
         if self.police(ctx, segment, pkt, (start, end)) {
             return;
         }
-        if !self.polices() && start == self.nxt && self.goes_beyond_shown_edge(end) {
-            self.release_all(ctx, PassReason::OneWay);
-            return ctx.emit(pkt, to, segment);
+        if !self.polices() && end > self.allowed_edge() {
+            self.on_data_beyond_edge(ctx, segment);
         }
-        if self.far_beyond_edge(start) {
+        if self.pass.is_some() {
             return ctx.emit(pkt, to, segment);
         }
         if end <= self.nxt {
@@ -51,16 +50,32 @@ impl Flow {
         }
     }
 
+    /// A sender that goes on, in order, beyond the edge that it has been shown here has been shown
+    /// another, by ACKs that take another way.
+    pub(crate) fn on_data_beyond_edge<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+    ) {
+        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
+        if self.enforcing() && start == Some(self.nxt) {
+            self.release_all(ctx, PassReason::OneWay);
+        }
+    }
+
     /// The acknowledgement that leaves in a packet of the sender, to be repeated by held ones.
     pub(crate) fn note_latest(&mut self, segment: &Segment, window: u16) {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        self.note_sender_window(segment);
         if seq::later(self.latest.ack, segment.ack) {
             return;
         }
-        let stamps = segment.options.timestamps.unwrap_or_default();
+        let known = Timestamps {
+            val: self.latest.tsval,
+            ecr: self.latest.tsecr,
+        };
+        let stamps = segment.options.timestamps.unwrap_or(known);
         self.latest = Latest {
             ack: segment.ack,
             window,
@@ -77,7 +92,9 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        if self.hold.len() >= ctx.limits.segments_per_flow {
+        if self.hold.len() >= ctx.limits.segments_per_flow
+            || ctx.held.segments >= ctx.limits.segments_total
+        {
             self.release_all(ctx, PassReason::SegmentLimit);
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
@@ -103,13 +120,13 @@ impl Flow {
             ctx.counters.unheld += 1;
             return self.forward_unheld(ctx, piece, pkt);
         }
-        ctx.held.bytes += bytes;
-        ctx.held.packets += 1;
+        ctx.held.add(ctx.pool.len(pkt));
         self.held_bytes += bytes;
         self.held_packets += 1;
         self.held_packets_max = self.held_packets_max.max(self.held_packets);
         piece.pkt = Some(pkt);
         self.hold.push(piece);
+        ctx.held.segments += 1;
         self.pump(ctx);
     }
 
@@ -120,6 +137,7 @@ impl Flow {
         }
         let index = self.hold.len();
         self.hold.push(piece);
+        ctx.held.segments += 1;
         self.account_transmission(ctx, index);
         if !self.enforcing() {
             self.watch_new_data(ctx.now, piece.len());
@@ -139,6 +157,7 @@ impl Flow {
         }
         self.lost_bytes += piece.len();
         self.hold.push(piece);
+        ctx.held.segments += 1;
         self.hold.advance_unsent();
         self.nxt = start;
         self.sent_nxt = self.sent_nxt.max(start);
@@ -174,11 +193,11 @@ impl Flow {
             return self.answer_known_data(ctx, start, end);
         }
         if self.in_charge() {
-            self.consider_hand_back(ctx, start);
+            self.consider_hand_back(ctx, (start, end));
         }
         if self.in_charge() {
             ctx.counters.sender_retransmissions_absorbed += 1;
-            ctx.pool.free(pkt);
+            self.replace_held(ctx, segment, pkt, (start, end));
             self.feedback.absorbed = Some((start, end));
             return self.pump(ctx);
         }
@@ -188,6 +207,43 @@ impl Flow {
             self.raise_tsval_floor(stamps.val);
         }
         ctx.emit(pkt, self.setup.sender.other(), segment);
+    }
+
+    /// The newest that the sender says of a segment is what is repaired from here on. It keeps the
+    /// TSval of the first, whose echo tells the sender that its own time-out was not needed (RFC 3522).
+    fn replace_held<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        (start, end): (u64, u64),
+    ) {
+        let same = |piece: &Piece| (piece.start, piece.end) == (start, end);
+        let index = self.hold.index_of(start.max(self.una));
+        let index = index.filter(|&index| same(self.hold.get(index)));
+        let Some((index, old)) = index.and_then(|i| Some((i, self.hold.get(i).pkt?))) else {
+            return ctx.pool.free(pkt);
+        };
+        let before = parse(ctx.pool.head(old), ctx.pool.len(old)).ok();
+        let first = before.and_then(|before| before.options.timestamps);
+        if let (Some(first), Some(stamps)) = (first, segment.options.timestamps) {
+            let stamps = Timestamps {
+                val: first.val,
+                ecr: stamps.ecr,
+            };
+            Editor::new(ctx.pool.head_mut(pkt), segment).set_timestamps(stamps);
+        }
+        let (freed, taken) = (ctx.pool.len(old), ctx.pool.len(pkt));
+        self.held_bytes = self.held_bytes + u64::from(taken) - u64::from(freed);
+        ctx.held.add(taken);
+        ctx.held.remove(freed);
+        ctx.pool.free(old);
+        let window = self.latest.window;
+        let piece = self.hold.get_mut(index);
+        piece.pkt = Some(pkt);
+        piece.ack = segment.ack;
+        piece.window = window;
+        piece.partial_at = partial_at(segment);
     }
 
     /// The TSval that packets have been given at least, if any.

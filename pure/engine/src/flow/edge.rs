@@ -3,6 +3,7 @@
 use windlass_cc::{MILLISECOND, Nanos, bytes_over};
 
 use super::Flow;
+use crate::seq;
 
 /// What the sender may be ahead of the network, ns at the pacing rate: its answer to a window update
 /// takes a moment.
@@ -19,6 +20,8 @@ const QUEUE_SEGMENTS: u64 = 10;
 /// pacing rate, and segments. A scale of 9 can express one edge in 64 segments of 1,448 bytes.
 const ALIGN_TIME: Nanos = 16 * MILLISECOND;
 const ALIGN_SEGMENTS: u64 = 64;
+/// A window probe may lie just beyond the edge, segments.
+const PROBE_SEGMENTS: u64 = 2;
 
 impl Flow {
     /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
@@ -103,6 +106,19 @@ impl Flow {
             .find_map(exact);
         let above = || (whole + 1..=whole + up.min(ALIGN_SEGMENTS)).find_map(exact);
         below.or_else(above).unwrap_or(target)
+    }
+
+    /// How far the sender may go: to the edge that it has been shown, and as far beyond as a window
+    /// probe.
+    pub(crate) fn allowed_edge(&self) -> u64 {
+        let tolerance = u64::from(self.verdict.police_tolerance.unwrap_or(0));
+        let probe = PROBE_SEGMENTS * u64::from(self.path.mss);
+        self.feedback.edge + probe.max(tolerance)
+    }
+
+    /// The same as a sequence number.
+    pub(crate) fn allowed_edge_number(&self) -> u32 {
+        seq::number(self.setup.iss, self.allowed_edge())
     }
 
     /// The sender has used up the edge it was shown.

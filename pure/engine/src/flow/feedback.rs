@@ -5,7 +5,7 @@
 //! in a round): ACKs are thinned in time while the RTT that the sender sees is raised, and a gap is
 //! made in them every third of an RTT.
 
-use windlass_cc::{MILLISECOND, Nanos, SECOND};
+use windlass_cc::{MILLISECOND, Nanos};
 use windlass_wire::{Editor, Flags, Segment, Timestamps};
 
 use super::Flow;
@@ -21,8 +21,6 @@ const GAP_MIN_RTT: Nanos = 8 * MILLISECOND;
 const UNTHINNED_RAISED: u32 = 3;
 /// and from then on so many per RTT, wherever the sender's rounds begin.
 const THINNED_PER_RTT: Nanos = 5;
-/// After so long a silence a TSval that looks older is a clock that has gone half round, ns.
-const TSVAL_MEMORY: Nanos = 60 * SECOND;
 
 /// An ACK that waits.
 #[derive(Clone, Copy, Debug)]
@@ -167,7 +165,8 @@ impl Flow {
         } else {
             0
         };
-        if wait_until <= ctx.now {
+        let room = ctx.held.packets < ctx.limits.held_packets_total;
+        if wait_until <= ctx.now || !room {
             self.drop_pending(ctx);
             return self.release_ack(ctx, segment, pkt, ack);
         }
@@ -176,6 +175,7 @@ impl Flow {
             None => wait_until,
         };
         self.drop_pending(ctx);
+        ctx.held.add(ctx.pool.len(pkt));
         self.feedback.pending = Some(Pending {
             pkt,
             segment: *segment,
@@ -253,6 +253,7 @@ impl Flow {
     /// Shows the waiting ACK now.
     pub(crate) fn release_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if let Some(pending) = self.feedback.pending.take() {
+            ctx.held.remove(ctx.pool.len(pending.pkt));
             self.release_ack(ctx, &pending.segment, pending.pkt, pending.ack);
         }
     }
@@ -260,6 +261,7 @@ impl Flow {
     pub(super) fn drop_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if let Some(pending) = self.feedback.pending.take() {
             ctx.counters.acks_thinned += 1;
+            ctx.held.remove(ctx.pool.len(pending.pkt));
             ctx.pool.free(pending.pkt);
         }
     }
@@ -312,9 +314,9 @@ impl Flow {
             }
         }
         if let Some(stamps) = segment.options.timestamps {
-            let fresh = ctx.now.saturating_sub(self.feedback.shown_at) < TSVAL_MEMORY;
-            let shown = self.feedback.tsval.filter(|_| fresh);
-            let val = shown
+            let val = self
+                .feedback
+                .tsval
                 .filter(|shown| seq::later(*shown, stamps.val))
                 .unwrap_or(stamps.val);
             if val != stamps.val {

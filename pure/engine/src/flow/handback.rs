@@ -11,13 +11,29 @@ const TRIES_BEFORE_HAND_BACK: u8 = 3;
 const SENDER_TRIES_BEFORE_HAND_BACK: u8 = 2;
 
 impl Flow {
-    /// The sender retransmits from `start`, which the box has not been able to deliver yet.
-    pub(crate) fn consider_hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+    /// The sender retransmits `start..end`, which the box has not been able to deliver yet.
+    pub(crate) fn consider_hand_back<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        (start, end): (u64, u64),
+    ) {
         let Some(front) = self.hold.front() else {
             return;
         };
         if start >= front.end {
+            // A tail probe lies there, once (RFC 8985 §7.3); a time-out begins with the first that the
+            // sender misses. One who times out beyond has seen ACKs that have not come through here.
+            let again = self.beyond_una.replace(start) == Some(start);
+            if again || self.is_timed_out() {
+                self.hand_back(ctx);
+            }
             return;
+        }
+        self.beyond_una = None;
+        if end < front.end && end - start < u64::from(self.path.mss) {
+            // It cuts its segments anew, because the path's MTU has become smaller: what is held
+            // does not fit any more.
+            return self.hand_back(ctx);
         }
         self.sender_tries = self.sender_tries.saturating_add(1);
         let tried = front.transmissions >= TRIES_BEFORE_HAND_BACK;
@@ -74,12 +90,22 @@ impl Flow {
         }
         self.release_pending(ctx);
         self.free_packets(ctx);
+        ctx.held.segments -= self.hold.len() as u64;
         while self.hold.pop_front().is_some() {}
         self.hold.shrink();
         self.sacked.clear();
         self.copies.shrink();
         self.pass = Some(reason);
         (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
+    }
+
+    /// The receiver has given up: what has not been sent is not sent any more.
+    pub(crate) fn discard_unsent<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        while let Some(index) = self.hold.unsent() {
+            let pkt = self.hold.get_mut(index).pkt.take();
+            self.drop_packet(ctx, pkt);
+            self.hold.advance_unsent();
+        }
     }
 
     fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
@@ -92,11 +118,10 @@ impl Flow {
     /// Frees a held packet and takes it off the books.
     pub(crate) fn drop_packet<P: Pool>(&mut self, ctx: &mut Context<'_, P>, pkt: Option<Pkt>) {
         let Some(pkt) = pkt else { return };
-        let bytes = u64::from(ctx.pool.len(pkt));
-        self.held_bytes -= bytes;
+        let bytes = ctx.pool.len(pkt);
+        self.held_bytes -= u64::from(bytes);
         self.held_packets -= 1;
-        ctx.held.bytes -= bytes;
-        ctx.held.packets -= 1;
+        ctx.held.remove(bytes);
         ctx.pool.free(pkt);
     }
 }

@@ -37,6 +37,8 @@ pub(crate) struct Piece {
     pub sacked: bool,
     /// Taken for lost and not retransmitted since.
     pub lost: bool,
+    /// The box has set CWR in it.
+    pub cwr: bool,
     /// When its second copy was sent, 0 while there is none.
     pub copied_at: Nanos,
 }
@@ -59,6 +61,7 @@ impl Piece {
             sent: false,
             sacked: false,
             lost: false,
+            cwr: false,
             copied_at: 0,
         }
     }

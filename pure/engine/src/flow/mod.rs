@@ -6,7 +6,6 @@
 //! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` and `watched` a sender
 //! that keeps its own congestion control. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
 
-mod acceptable;
 mod ack;
 mod copies;
 mod data;
@@ -33,7 +32,7 @@ use windlass_wire::Template;
 
 use crate::context::Context;
 use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
-use crate::{Arm, Mode, PassReason, Pool, Side, Transfer, Verdict};
+use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
 use feedback::Feedback;
@@ -55,10 +54,6 @@ pub(crate) struct Setup {
     pub sender: Side,
     /// Its initial sequence number.
     pub iss: u32,
-    /// Window scale of the sender's own window, for data the other way.
-    pub sender_scale: u8,
-    /// First edge the sender granted to the receiver, as a sequence number.
-    pub sender_edge: u32,
     /// Window scale of the receiver's window, 0 if scaling was not agreed on.
     pub scale: u8,
     /// The receiver sends SACK blocks (to the box at least).
@@ -220,8 +215,6 @@ pub(crate) struct Flow {
     /// Edge of the receiver's own window.
     receiver_edge: u64,
     pub latest: Latest,
-    /// Right edge of the sender's own window.
-    sender_edge: u32,
     /// A packet held before `until` was received must not carry an older TSval than this: the
     /// receiver has seen it in place of an earlier one (PAWS).
     tsval_floor: Option<TsvalFloor>,
@@ -233,6 +226,10 @@ pub(crate) struct Flow {
     turn_left: u8,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
+    /// Where the sender retransmitted last, if that was not at `una`.
+    beyond_una: Option<u64>,
+    /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).
+    persist_at: Option<Nanos>,
     handed_back_until: Option<u64>,
     pass: Option<PassReason>,
     usage: Usage,
@@ -289,12 +286,13 @@ impl Flow {
                 ack: setup.peer_iss.wrapping_add(1),
                 ..Latest::default()
             },
-            sender_edge: setup.sender_edge,
             tsval_floor: None,
             policed_at: None,
             turn: None,
             turn_left: 0,
             sender_tries: 0,
+            beyond_una: None,
+            persist_at: None,
             handed_back_until: None,
             pass: None,
             usage: Usage::default(),
@@ -318,14 +316,25 @@ impl Flow {
         self.verdict.priority = verdict.priority;
         self.verdict.rule = verdict.rule;
         (self.turn, self.turn_left) = (None, 0);
+        // Who takes part in a comparison is settled when a flow begins, and the number of its arm is of
+        // the old policy's.
+        self.verdict.arm = None;
         if verdict.arm.is_some() {
-            // Who takes part in a comparison is settled when a flow begins.
             return false;
         }
-        self.verdict.arm = None;
         self.verdict.switching = verdict.switching;
         self.review.forget_list();
         verdict.switching.is_none() && self.switch(verdict.algorithm)
+    }
+
+    /// No rule is for this flow any more: nothing of what numbers say in another policy may meet it.
+    /// `tenants`: the new number of each tenant.
+    pub(crate) fn leave_alone(&mut self, tenants: &[Option<TenantId>]) {
+        let tenant = self.verdict.tenant.take();
+        self.verdict.tenant = tenant.and_then(|id| *tenants.get(usize::from(id.0))?);
+        (self.turn, self.turn_left) = (None, 0);
+        (self.verdict.rule, self.verdict.arm, self.verdict.switching) = (None, None, None);
+        self.review.forget_list();
     }
 
     /// Puts an algorithm in charge, which starts from what is known of the path

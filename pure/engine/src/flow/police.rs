@@ -38,6 +38,27 @@ impl Flow {
         if end > self.nxt {
             self.policed_at = Some(self.nxt);
         }
+        self.drop_policed(ctx, segment, pkt);
+        true
+    }
+
+    /// Drops data of a sender held to its window that its receiver has no reason to take: nobody gets
+    /// round the window by it. True if the packet is gone.
+    pub(crate) fn police_refused<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+    ) -> bool {
+        let policed = self.polices() && segment.payload_len > 0;
+        if policed {
+            self.policed_at.get_or_insert(self.nxt);
+            self.drop_policed(ctx, segment, pkt);
+        }
+        policed
+    }
+
+    fn drop_policed<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, pkt: Pkt) {
         let bytes = u64::from(segment.payload_len);
         ctx.counters.policed += 1;
         self.tally.policed += 1;
@@ -51,7 +72,6 @@ impl Flow {
             account.info.policed_bytes += bytes;
         }
         ctx.pool.free(pkt);
-        true
     }
 
     /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.
@@ -109,7 +129,8 @@ impl Flow {
             LimitedBy::Pacing => Some(self.pacer.next),
             LimitedBy::Tenant => self.turn,
             LimitedBy::Sender => self.copies.poll_at(),
-            LimitedBy::Cwnd | LimitedBy::Receiver => None,
+            LimitedBy::Receiver => self.persist_at.filter(|_| self.inflight == 0),
+            LimitedBy::Cwnd => None,
         }
     }
 }

@@ -7,24 +7,24 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Adds `[start, end)`, calling `fresh` with each part that was not there. False if the set
-    /// is full and nothing was added.
+    /// Adds `[start, end)`, calling `fresh` with each part that was not there. The range that it has
+    /// become a part of, or `None` if the set is full and nothing was added.
     pub(crate) fn add(
         &mut self,
         start: u64,
         end: u64,
         limit: usize,
         mut fresh: impl FnMut(u64, u64),
-    ) -> bool {
+    ) -> Option<(u64, u64)> {
         let first = self.ranges.partition_point(|r| r.1 < start);
         let last = self.ranges.partition_point(|r| r.0 <= end);
         if first == last {
             if self.ranges.len() >= limit {
-                return false;
+                return None;
             }
             self.ranges.insert(first, (start, end));
             fresh(start, end);
-            return true;
+            return Some((start, end));
         }
         let mut at = start;
         for &(s, e) in &self.ranges[first..last] {
@@ -41,10 +41,11 @@ impl Ranges {
             self.ranges[last - 1].1.max(end),
         );
         self.ranges.drain(first + 1..last);
-        true
+        Some(self.ranges[first])
     }
 
     /// True if all of `[start, end)` is there.
+    #[cfg(test)]
     pub(crate) fn covers(&self, start: u64, end: u64) -> bool {
         let i = self.ranges.partition_point(|r| r.1 <= start);
         self.ranges
@@ -86,7 +87,8 @@ mod tests {
             let mut model = std::collections::BTreeSet::new();
             for (start, len) in blocks {
                 let mut fresh = Vec::new();
-                prop_assert!(ranges.add(start, start + len, 1000, |a, b| fresh.extend(a..b)));
+                let merged = ranges.add(start, start + len, 1000, |a, b| fresh.extend(a..b));
+                prop_assert!(merged.is_some_and(|(a, b)| a <= start && start + len <= b && ranges.covers(a, b)));
                 let expected: Vec<u64> = (start..start + len).filter(|x| model.insert(*x)).collect();
                 prop_assert_eq!(fresh, expected);
                 for window in ranges.ranges.windows(2) {
@@ -102,10 +104,12 @@ mod tests {
     #[test]
     fn a_full_set_takes_no_new_range_but_grows_old_ones() {
         let mut ranges = Ranges::default();
-        assert!(ranges.add(10, 20, 1, |_, _| ()));
-        assert!(!ranges.add(30, 40, 1, |_, _| panic!("nothing is fresh")));
+        assert_eq!(ranges.add(10, 20, 1, |_, _| ()), Some((10, 20)));
+        let full = ranges.add(30, 40, 1, |_, _| panic!("nothing is fresh"));
+        assert_eq!(full, None);
         let mut fresh = None;
-        assert!(ranges.add(20, 25, 1, |a, b| fresh = Some((a, b))));
+        let grown = ranges.add(20, 25, 1, |a, b| fresh = Some((a, b)));
+        assert_eq!(grown, Some((10, 25)));
         assert_eq!(fresh, Some((20, 25)));
         ranges.forget_below(22);
         assert!(ranges.covers(22, 25) && !ranges.covers(21, 25));

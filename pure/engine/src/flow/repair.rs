@@ -194,6 +194,11 @@ impl Flow {
         self.sacked.clear();
     }
 
+    /// Its own time-out has passed, and nothing has been acknowledged since.
+    pub(crate) fn is_timed_out(&self) -> bool {
+        self.rto_backoff > 0 && self.pass.is_none()
+    }
+
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.rto_at = None;

@@ -52,16 +52,13 @@ impl Flow {
             return None;
         }
         let piece = self.hold.get(index);
-        let (len, end, sent) = (piece.len(), piece.end, piece.sent);
-        // One segment may always be in flight, whatever the windows say: it is the probe that
-        // finds out when they open.
-        if self.inflight > 0 {
-            if self.pipe() + len > self.window_in_flight() {
-                return Some(LimitedBy::Cwnd);
-            }
-            if end > self.receiver_edge && !sent {
-                return Some(LimitedBy::Receiver);
-            }
+        let (len, start, end, sent) = (piece.len(), piece.start, piece.end, piece.sent);
+        // One segment may always be in flight, whatever the window says.
+        if self.inflight > 0 && self.pipe() + len > self.window_in_flight() {
+            return Some(LimitedBy::Cwnd);
+        }
+        if end > self.receiver_edge && !sent && !self.may_probe_window(ctx.now, start) {
+            return Some(LimitedBy::Receiver);
         }
         // It takes its place in the line before pacing lets it go: else it would come too late each time.
         let has_turn = self.is_its_turn(ctx, len);
@@ -69,6 +66,16 @@ impl Flow {
             return Some(LimitedBy::Pacing);
         }
         (!has_turn).then_some(LimitedBy::Tenant)
+    }
+
+    /// A receiver that has closed its window is asked whether it has opened it again after a time-out,
+    /// not at once (RFC 9293 §3.8.6.1). What its sender has sent beyond the edge is its own question.
+    fn may_probe_window(&mut self, now: Nanos, start: u64) -> bool {
+        if self.inflight > 0 || start >= self.feedback.edge {
+            return self.inflight == 0;
+        }
+        let due = now + self.rto();
+        now >= *self.persist_at.get_or_insert(due)
     }
 
     /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
@@ -225,12 +232,14 @@ impl Flow {
     pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
         let piece = self.hold.get(index);
         let cwr = self.cwr_due && !again;
+        // It answers marks once, and not with each repair (RFC 3168 §6.1.5).
+        let no_cwr = again && piece.cwr;
         let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
         let floor = self
             .tsval_floor
             .filter(|floor| piece.start < floor.until)
             .map(|f| f.val);
-        if !stale && !cwr && floor.is_none() {
+        if !stale && !cwr && !no_cwr && floor.is_none() {
             return;
         }
         let Some(pkt) = piece.pkt else { return };
@@ -257,8 +266,12 @@ impl Flow {
             self.cwr_due = false;
             ctx.counters.cwr_set += 1;
         }
+        if no_cwr {
+            editor.set_flags(segment.flags.without(Flags::CWR));
+        }
         let latest = self.latest;
         let piece = self.hold.get_mut(index);
+        piece.cwr = cwr;
         piece.ack = latest.ack;
         piece.window = latest.window;
     }

@@ -15,7 +15,7 @@ mod stamp;
 use windlass_wire::{Ecn, Flags, MarkedBytes, PeerOption, Segment, Template};
 
 use crate::context::Context;
-use crate::{Pkt, Pool, seq};
+use crate::{Pkt, Pool, Side, seq};
 
 use report::Silence;
 
@@ -49,6 +49,12 @@ pub(crate) struct Peer {
     arrived: MarkedBytes,
     told: Option<MarkedBytes>,
     heard: MarkedBytes,
+    /// The same, which no count of 32 bits can hold, and what the guest has sent.
+    heard_bytes: u64,
+    left_bytes: u64,
+    /// Initial sequence numbers of the guest and of the other end: those who have not seen them can
+    /// neither read reports nor make them.
+    numbers: (u32, u32),
     silence: Silence,
     /// Newest acknowledgement that has left.
     shown_ack: Option<u32>,
@@ -74,6 +80,9 @@ impl Peer {
             arrived: MarkedBytes::default(),
             told: None,
             heard: MarkedBytes::default(),
+            heard_bytes: 0,
+            left_bytes: 0,
+            numbers: (0, 0),
             silence: Silence::default(),
             shown_ack: None,
             template: None,
@@ -85,8 +94,10 @@ impl Peer {
         self.stage == Stage::There
     }
 
-    /// The handshake is known: whether the ends use ECN, and the lesser of their segment sizes.
-    pub(crate) fn settle(&mut self, ends_use_ecn: bool, mss: u16) {
+    /// The handshake is known: whether the ends use ECN, the lesser of their segment sizes, and the
+    /// initial sequence numbers of the guest and of the other end.
+    pub(crate) fn settle(&mut self, ends_use_ecn: bool, mss: u16, numbers: (u32, u32)) {
+        self.numbers = numbers;
         self.ends_use_ecn = ends_use_ecn;
         self.full_bytes = u32::from(mss) + 20;
     }
@@ -123,13 +134,46 @@ impl Peer {
         }
         let mut segment = stamp::without_option(ctx, segment, pkt);
         self.count(&segment);
-        if segment.ecn != Ecn::NotEct && self.marks_are_ours(&segment) {
-            ctx.counters.marks_cleared += u64::from(segment.ecn == Ecn::Ce);
-            stamp::set_ecn(ctx, &mut segment, pkt, Ecn::NotEct);
-        }
+        self.clear_marks(ctx, &mut segment, pkt);
         Taken {
             segment: Some(segment),
             marked,
+        }
+    }
+
+    /// A packet that its end would drop: nothing of it is believed, but what boxes say must not reach
+    /// a guest. Data that is `known` has arrived all the same, and is counted. `None`: it was meant
+    /// for the box.
+    pub(crate) fn cleanses<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+        known: bool,
+    ) -> Option<Segment> {
+        let said = PeerOption::read(ctx.pool.head(pkt), segment);
+        if from == Side::Outside
+            && matches!(said, Some(PeerOption::ReportAlone(_)))
+            && segment.payload_len == 0
+        {
+            return None;
+        }
+        let mut segment = stamp::without_option(ctx, segment, pkt);
+        if from == Side::Outside {
+            if known {
+                self.count(&segment);
+            }
+            self.clear_marks(ctx, &mut segment, pkt);
+        }
+        Some(segment)
+    }
+
+    /// Takes the network's mark away, if it is the boxes'.
+    fn clear_marks<P: Pool>(&self, ctx: &mut Context<'_, P>, segment: &mut Segment, pkt: Pkt) {
+        if segment.ecn != Ecn::NotEct && self.marks_are_ours(segment) {
+            ctx.counters.marks_cleared += u64::from(segment.ecn == Ecn::Ce);
+            stamp::set_ecn(ctx, segment, pkt, Ecn::NotEct);
         }
     }
 
@@ -142,6 +186,7 @@ impl Peer {
     ) -> Segment {
         // A guest must not speak for its box.
         let mut segment = stamp::without_option(ctx, segment, pkt);
+        self.left_bytes += u64::from(segment.payload_len);
         if segment.flags.has(Flags::RST) {
             return segment;
         }

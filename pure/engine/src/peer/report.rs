@@ -13,6 +13,12 @@ const SILENT_ACKS_MAX: u32 = 8;
 /// A report of its own leaves for every so many full segments, as ACKs do (RFC 5681 §4.2).
 const SEGMENTS_PER_REPORT: u32 = 2;
 
+/// A byte of the guest arrives so often at most: with the box's repairs and copies, and what the
+/// network doubles. What claims more is no report of the other box.
+const ARRIVALS_PER_BYTE: u64 = 4;
+/// A report that says so much less than another has been overtaken by it.
+const OVERTAKEN_BYTES_MAX: u32 = 1 << 30;
+
 /// What has been acknowledged since the last report.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Silence {
@@ -39,15 +45,24 @@ impl Peer {
         if self.stage != Stage::There {
             return 0;
         }
-        counters.reports_heard += 1;
-        (self.silence.bytes, self.silence.acks) = (0, 0);
+        let (iss, peer_iss) = self.numbers;
+        let counts = counts.masked(peer_iss, iss);
         let total = counts.total.wrapping_sub(self.heard.total);
         let marked = counts.ce.wrapping_sub(self.heard.ce);
-        if total > i32::MAX as u32 || marked > total {
-            // Overtaken by a newer one.
+        let overtaken = self.heard.total.wrapping_sub(counts.total) <= OVERTAKEN_BYTES_MAX;
+        let bytes = self.heard_bytes + u64::from(total);
+        let plausible = bytes <= ARRIVALS_PER_BYTE * self.left_bytes && marked <= total;
+        if !plausible && !overtaken {
+            counters.reports_refused += 1;
+            return 0;
+        }
+        counters.reports_heard += 1;
+        (self.silence.bytes, self.silence.acks) = (0, 0);
+        if !plausible {
             return 0;
         }
         self.heard = counts;
+        self.heard_bytes = bytes;
         u64::from(marked)
     }
 
@@ -83,7 +98,7 @@ impl Peer {
         if self.template.is_none() {
             self.template = Some(Template::of(ctx.pool.head(pkt), segment));
         }
-        let says = PeerOption::Report(self.arrived);
+        let says = PeerOption::Report(self.arrived.masked(self.numbers.0, self.numbers.1));
         let header = u32::from(segment.at.payload - segment.at.tcp);
         let fits = header + segment.payload_len + says.bytes().1 as u32 <= self.full_bytes;
         let longer = fits.then(|| stamp::with_option(ctx, segment, pkt, says));
@@ -124,7 +139,7 @@ impl Peer {
         };
         let made = template.write_ack(ctx.pool.head_mut(pkt), &fields);
         let bare = made.and_then(|_| windlass_wire::parse(ctx.pool.head(pkt), len).ok());
-        let says = PeerOption::ReportAlone(self.arrived);
+        let says = PeerOption::ReportAlone(self.arrived.masked(self.numbers.0, self.numbers.1));
         let full = bare.and_then(|bare| stamp::with_option(ctx, &bare, pkt, says));
         let Some(mut full) = full else {
             return ctx.pool.free(pkt);

@@ -74,7 +74,7 @@ impl Script {
             flags: packet.flags.unwrap_or(Flags::ACK),
             window: packet.window.unwrap_or(u16::MAX),
             ecn: packet.ecn.unwrap_or_default(),
-            options: encode(options, other),
+            options: encode(options, self.isn(from), other),
             payload,
             ..FrameSpec::default()
         }
@@ -136,6 +136,7 @@ impl Script {
     fn describe_parts(&self, to: Side, seg: &Segment, frame: &[u8]) -> Packet {
         let own = self.isn(to.other());
         let peer = self.isn(to);
+        let said = PeerOption::read(frame, seg);
         Packet {
             flags: Some(seg.flags),
             seq: Some((seg.seq.wrapping_sub(own), seg.payload_len)),
@@ -146,7 +147,11 @@ impl Script {
             window: Some(seg.window),
             ecn: (seg.ecn != Ecn::NotEct).then_some(seg.ecn),
             port: None,
-            options: Some(decode(&seg.options, PeerOption::read(frame, seg), peer)),
+            options: Some(decode(
+                &seg.options,
+                said.map(|says| masked(says, own, peer)),
+                peer,
+            )),
             more_options: seg.options.unknown,
         }
     }
@@ -160,7 +165,16 @@ impl Script {
     }
 }
 
-fn encode(options: &[TcpOption], peer_isn: u32) -> Vec<u8> {
+/// Reports are written as what they mean.
+fn masked(says: PeerOption, isn: u32, peer_isn: u32) -> PeerOption {
+    match says {
+        PeerOption::Hello => says,
+        PeerOption::Report(counts) => PeerOption::Report(counts.masked(isn, peer_isn)),
+        PeerOption::ReportAlone(counts) => PeerOption::ReportAlone(counts.masked(isn, peer_isn)),
+    }
+}
+
+fn encode(options: &[TcpOption], isn: u32, peer_isn: u32) -> Vec<u8> {
     let mut writer = OptionWriter::new();
     for option in options {
         writer = match option {
@@ -182,7 +196,7 @@ fn encode(options: &[TcpOption], peer_isn: u32) -> Vec<u8> {
             TcpOption::Nop => writer.nop(),
             TcpOption::Raw(bytes) => writer.raw(bytes),
             TcpOption::Peer(says) => {
-                let (bytes, count) = says.bytes();
+                let (bytes, count) = masked(*says, isn, peer_isn).bytes();
                 writer.raw(&bytes[..count])
             }
         };

@@ -208,3 +208,23 @@ proptest! {
         prop_assert_eq!(f.free_count(), COUNT);
     }
 }
+
+/// A packet that the kernel has cut into several frames is verified whole.
+#[test]
+fn all_parts_are_verified() {
+    let mut f = frames(8);
+    let frame = windlass_wire::FrameSpec {
+        payload: (0..3000u32).map(|i| (i * 7) as u8).collect(),
+        ..windlass_wire::FrameSpec::default()
+    }
+    .build();
+    let p = received(&mut f, &[1515, frame.len() as u32 - 1515]);
+    let parts: Vec<Part> = f.parts(p).collect();
+    let (first, second) = frame.split_at(1515);
+    f.bytes_mut(parts[0]).copy_from_slice(first);
+    f.bytes_mut(parts[1]).copy_from_slice(second);
+    let segment = windlass_wire::parse(f.head(p), f.len(p)).expect("a segment");
+    assert!(f.verify(p, &segment));
+    f.bytes_mut(parts[1])[700] ^= 4;
+    assert!(!f.verify(p, &segment));
+}

@@ -1,0 +1,240 @@
+//! The gate: a segment changes state only if the end that it is for would accept it.
+//!
+//! The order of the checks is Linux' (`tcp_validate_incoming`, `tcp_ack`; 6.18): RFC 7323 §5.3, RFC
+//! 9293 §3.10.7.4, RFC 5961 §3 to §5. What the box knows of an end is what that end has said in
+//! segments that the gate let through, so it lags behind what the end itself knows. Where that leaves
+//! a doubt the gate refuses: a segment that is refused goes on unchanged, and nothing of it is kept.
+
+use windlass_cc::{Nanos, SECOND};
+use windlass_wire::{Flags, Segment, Timestamps};
+
+use super::handshake::Syn;
+use crate::{PassReason, Side, seq};
+
+/// After so long a TSval that looks older is a clock that has gone round (RFC 7323 §5.5).
+const TSVAL_MEMORY: Nanos = 24 * 24 * 3600 * SECOND;
+/// A pure ACK that others have overtaken may have a TSval so much older, in ticks of its clock (Linux
+/// `tcp_disordered_ack`: about a time-out).
+const OVERTAKEN_TICKS: u32 = 200;
+/// Bytes that a window probe may have beyond the edge (RFC 9293 §3.8.6.1).
+const PROBE_BYTES: u32 = 1;
+/// So many refused segments in a row from one end, and what the box knows of the connection may be
+/// wrong: see [`Gate::is_at_odds`].
+const AT_ODDS: u8 = 3;
+
+/// Why a segment is not believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// Everything in it has been acknowledged: its receiver only repeats its acknowledgement.
+    Known,
+    /// Data beyond the edge that the sender has been shown here, right otherwise.
+    BeyondEdge,
+    /// A pure ACK that another has overtaken, so that it is too old for its receiver (RFC 7323 §5.3).
+    /// A sender that the box has not shown the newer one yet must not take it either.
+    Overtaken,
+    /// Something else that its receiver would drop.
+    Unacceptable(PassReason),
+}
+
+/// One end, as far as it has shown itself.
+#[derive(Clone, Copy, Debug)]
+struct End {
+    /// One past the highest sequence number that it has sent.
+    nxt: u32,
+    /// The highest acknowledgement that it has sent: its next expected number is not below this.
+    acked: u32,
+    /// Bytes that it has acknowledged.
+    acked_bytes: u64,
+    /// The right edge of what it takes. Only ever moves right.
+    edge: u32,
+    /// Shift of its window field.
+    scale: u8,
+    /// It has acknowledged something.
+    answers: bool,
+    /// The largest window that it has been shown (RFC 5961 §5.2, MAX.SND.WND).
+    max_window: u32,
+    /// The TSval of the other end that it echoes (RFC 7323 §4.3), and when that came.
+    ts_recent: u32,
+    ts_recent_at: Nanos,
+    /// Segments of its own that were refused since the last that was not.
+    refused: u8,
+}
+
+/// What both ends would accept.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Gate {
+    ends: [End; 2],
+    timestamps: bool,
+    /// The SYNs were: by AO (RFC 5925) or by MD5 (RFC 2385).
+    signed: bool,
+}
+
+impl Gate {
+    /// From both SYNs, by side.
+    pub(super) fn new(syns: [&Syn; 2], now: Nanos) -> Gate {
+        let scaled = syns.iter().all(|syn| syn.scale.is_some());
+        let timestamps = syns.iter().all(|syn| syn.tsval.is_some());
+        let end = |mine: &Syn, other: &Syn| {
+            let acked = mine.acks.unwrap_or(other.iss.wrapping_add(1));
+            End {
+                nxt: mine.iss.wrapping_add(1).wrapping_add(mine.payload_len),
+                acked,
+                acked_bytes: u64::from(acked.wrapping_sub(other.iss.wrapping_add(1))),
+                edge: acked.wrapping_add(u32::from(mine.window)),
+                scale: mine.scale.filter(|_| scaled).unwrap_or(0),
+                answers: mine.acks.is_some(),
+                max_window: u32::from(other.window),
+                ts_recent: other.tsval.unwrap_or(0),
+                ts_recent_at: now,
+                refused: 0,
+            }
+        };
+        Gate {
+            ends: [end(syns[0], syns[1]), end(syns[1], syns[0])],
+            timestamps,
+            signed: syns.iter().any(|syn| syn.signed),
+        }
+    }
+
+    /// Whether the other end would accept `segment`, which is no SYN and whose checksum is right.
+    pub(super) fn judge(
+        &mut self,
+        now: Nanos,
+        from: Side,
+        segment: &Segment,
+    ) -> Result<(), Refusal> {
+        let verdict = self.verdict(now, from, segment);
+        let refused = &mut self.ends[from.index()].refused;
+        match verdict {
+            Ok(()) => *refused = 0,
+            Err(Refusal::Known) => {}
+            Err(_) => *refused = refused.saturating_add(1),
+        }
+        verdict
+    }
+
+    fn verdict(&self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
+        let unacceptable = |reason| Err(Refusal::Unacceptable(reason));
+        let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
+        if segment.flags.has(Flags::RST) {
+            // RFC 5961 §3.2: the very number that the receiver expects. It has said which, and may
+            // have got all that was sent since.
+            let exact = segment.seq == receiver.acked || segment.seq == sender.nxt;
+            return match exact {
+                true => Ok(()),
+                false => unacceptable(PassReason::OutOfWindow),
+            };
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return unacceptable(PassReason::NoAck);
+        }
+        if (segment.options.md5 || segment.options.ao) && !self.signed {
+            return unacceptable(PassReason::UnexpectedSignature);
+        }
+        let old = self.timestamps && !is_young(now, sender, receiver, segment);
+        if old && segment.seq_len() > 0 {
+            return unacceptable(PassReason::Paws);
+        }
+        self.judge_ack(sender, receiver, segment.ack)?;
+        // A FIN takes a number, and no room in the window (Linux `tcp_sequence`).
+        let end = segment.seq.wrapping_add(segment.payload_len);
+        if seq::later(receiver.acked, segment.seq.wrapping_add(segment.seq_len())) {
+            let recent = receiver.acked.wrapping_sub(end) <= receiver.max_window;
+            return match segment.seq_len() > 0 && recent {
+                true => Err(Refusal::Known),
+                false => unacceptable(PassReason::OutOfWindow),
+            };
+        }
+        let probe = segment.seq == receiver.edge && segment.payload_len <= PROBE_BYTES;
+        match seq::later(end, receiver.edge) && !probe {
+            true if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
+            true => unacceptable(PassReason::OutOfWindow),
+            false if old => Err(Refusal::Overtaken),
+            false => Ok(()),
+        }
+    }
+
+    /// RFC 5961 §5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT, and never below the first byte.
+    fn judge_ack(&self, sender: &End, receiver: &End, ack: u32) -> Result<(), Refusal> {
+        let behind = sender.acked.wrapping_sub(ack);
+        let most = u64::from(receiver.max_window).min(sender.acked_bytes);
+        let too_old = seq::later(sender.acked, ack) && u64::from(behind) > most;
+        match seq::later(ack, receiver.nxt) || too_old {
+            true => Err(Refusal::Unacceptable(PassReason::UnacceptableAck)),
+            false => Ok(()),
+        }
+    }
+
+    /// Keeps what a segment says that has been accepted.
+    pub(super) fn note(&mut self, now: Nanos, from: Side, segment: &Segment) {
+        let (sender, receiver) = match from {
+            Side::Inside => {
+                let [inside, outside] = &mut self.ends;
+                (inside, outside)
+            }
+            Side::Outside => {
+                let [inside, outside] = &mut self.ends;
+                (outside, inside)
+            }
+        };
+        if let Some(stamps) = segment.options.timestamps
+            && !seq::later(segment.seq, receiver.acked)
+            && !seq::later(receiver.ts_recent, stamps.val)
+        {
+            receiver.ts_recent = stamps.val;
+            receiver.ts_recent_at = now;
+        }
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        if seq::later(end, sender.nxt) {
+            sender.nxt = end;
+        }
+        if seq::later(segment.ack, sender.acked) {
+            sender.acked_bytes += u64::from(segment.ack.wrapping_sub(sender.acked));
+            sender.acked = segment.ack;
+        }
+        sender.answers = true;
+        let window = u32::from(segment.window) << sender.scale;
+        let edge = segment.ack.wrapping_add(window);
+        if seq::later(edge, sender.edge) {
+            sender.edge = edge;
+        }
+        receiver.max_window = receiver.max_window.max(window);
+        debug_assert!(!seq::later(sender.acked, sender.edge), "{sender:?}");
+    }
+
+    /// The box has shown the end at `side` this edge of the other end's: what is sent up to it waits
+    /// in the box until the other end takes it.
+    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32) {
+        let receiver = &mut self.ends[side.other().index()];
+        if seq::later(edge, receiver.edge) {
+            receiver.edge = edge;
+        }
+    }
+
+    /// Both ends have acknowledged something: the handshake is complete.
+    pub(super) fn is_open(&self) -> bool {
+        self.ends.iter().all(|end| end.answers)
+    }
+
+    /// All that the end at `side` says is refused: either the other end refuses it too, or packets
+    /// take ways on which the box does not see them.
+    pub(super) fn is_at_odds(&self, side: Side) -> bool {
+        self.ends[side.index()].refused >= AT_ODDS
+    }
+}
+
+/// PAWS (RFC 7323 §5.3), with Linux' exception for pure ACKs that were overtaken. A segment without
+/// the timestamps that were agreed on is young, as it is to Linux.
+fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool {
+    let Some(Timestamps { val, .. }) = segment.options.timestamps else {
+        return true;
+    };
+    if !seq::later(receiver.ts_recent, val) {
+        return true;
+    }
+    let overtaken = segment.seq_len() == 0
+        && segment.seq == sender.nxt
+        && segment.ack == sender.acked
+        && receiver.ts_recent.wrapping_sub(val) <= OVERTAKEN_TICKS;
+    overtaken || now.saturating_sub(receiver.ts_recent_at) > TSVAL_MEMORY
+}
