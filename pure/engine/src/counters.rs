@@ -181,6 +181,8 @@ counters! {
     data_packets,
     /// ACKs of governed flows.
     ack_packets,
+    /// Data packets that their receiver has in full: nothing in them is believed.
+    known_data,
     /// Connections seen from their SYN.
     connections,
     /// Flows (directions) governed.
@@ -260,10 +262,11 @@ counters! {
 }
 
 impl Counters {
-    /// Packets that were not believed ([`PassReason::REFUSED`]).
+    /// Packets that were not believed ([`PassReason::REFUSED`], and data that is known).
     pub fn refused(&self) -> u64 {
         let counted = |reason: PassReason| self.passed[reason as usize];
-        PassReason::REFUSED.into_iter().map(counted).sum()
+        let refused: u64 = PassReason::REFUSED.into_iter().map(counted).sum();
+        refused + self.known_data
     }
 
     pub(crate) fn pass(&mut self, reason: PassReason) {

@@ -18,6 +18,11 @@ pub(crate) fn later(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
+/// Whether `a` is `b` or later. What is half the numbers away is neither earlier nor later.
+pub(crate) fn reaches(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) >= 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,5 +43,9 @@ mod tests {
         assert!(later(5, u32::MAX));
         assert!(!later(7, 7));
         assert!(!later(6, 7));
+        assert!(reaches(5, u32::MAX) && reaches(7, 7) && !reaches(6, 7));
+        let half = 1 << 31;
+        assert!(!reaches(7 + half, 7) && !reaches(7, 7 + half));
+        assert!(!later(7 + half, 7) && !later(7, 7 + half));
     }
 }

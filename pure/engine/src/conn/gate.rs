@@ -16,8 +16,6 @@ const TSVAL_MEMORY: Nanos = 24 * 24 * 3600 * SECOND;
 /// A pure ACK that others have overtaken may have a TSval so much older, in ticks of its clock (Linux
 /// `tcp_disordered_ack`: about a time-out).
 const OVERTAKEN_TICKS: u32 = 200;
-/// Bytes that a window probe may have beyond the edge (RFC 9293 §3.8.6.1).
-const PROBE_BYTES: u32 = 1;
 /// So many refused segments in a row from one end, and what the box knows of the connection may be
 /// wrong: see [`Gate::is_at_odds`].
 const AT_ODDS: u8 = 3;
@@ -32,6 +30,9 @@ pub(super) enum Refusal {
     /// A pure ACK that another has overtaken, so that it is too old for its receiver (RFC 7323 §5.3).
     /// A sender that the box has not shown the newer one yet must not take it either.
     Overtaken,
+    /// A reset behind all that its sender has sent: its receiver takes it if it has all of that, else
+    /// it asks, and its sender answers (RFC 5961 §3.2). The box must not stand in between.
+    EarlyReset,
     /// Something else that its receiver would drop.
     Unacceptable(PassReason),
 }
@@ -56,6 +57,10 @@ struct End {
     /// The TSval of the other end that it echoes (RFC 7323 §4.3), and when that came.
     ts_recent: u32,
     ts_recent_at: Nanos,
+    /// TSvals of its first SYN and of its last.
+    syn_tsvals: (u32, u32),
+    /// The sequence number of its newest segment (RFC 9293 §3.3.1, SND.WL1).
+    newest: u32,
     /// Segments of its own that were refused since the last that was not.
     refused: u8,
 }
@@ -86,6 +91,8 @@ impl Gate {
                 max_window: u32::from(other.window),
                 ts_recent: other.tsval.unwrap_or(0),
                 ts_recent_at: now,
+                syn_tsvals: (mine.first_tsval.unwrap_or(0), mine.tsval.unwrap_or(0)),
+                newest: mine.iss,
                 refused: 0,
             }
         };
@@ -116,52 +123,84 @@ impl Gate {
     fn verdict(&self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
         let unacceptable = |reason| Err(Refusal::Unacceptable(reason));
         let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
+        // A FIN takes a number, and no room in the window (Linux `tcp_sequence`).
+        let end = segment.seq.wrapping_add(segment.payload_len);
+        let next = segment.seq.wrapping_add(segment.seq_len());
+        if (segment.options.md5 || segment.options.ao) && !self.signed {
+            return unacceptable(PassReason::UnexpectedSignature);
+        }
+        if receiver.answers && !sender.answers {
+            self.judge_in_syn_received(sender, receiver, segment)?;
+        }
         if segment.flags.has(Flags::RST) {
-            // RFC 5961 §3.2: the very number that the receiver expects. It has said which, and may
-            // have got all that was sent since.
-            let exact = segment.seq == receiver.acked || segment.seq == sender.nxt;
-            return match exact {
-                true => Ok(()),
-                false => unacceptable(PassReason::OutOfWindow),
+            // RFC 5961 §3.2: the very number that the receiver expects, which it has said.
+            let within = seq::reaches(receiver.edge, end);
+            return match (segment.seq == receiver.acked, segment.seq == sender.nxt) {
+                (true, _) if within => Ok(()),
+                (false, true) if within => Err(Refusal::EarlyReset),
+                _ => unacceptable(PassReason::OutOfWindow),
             };
         }
         if !segment.flags.has(Flags::ACK) {
             return unacceptable(PassReason::NoAck);
-        }
-        if (segment.options.md5 || segment.options.ao) && !self.signed {
-            return unacceptable(PassReason::UnexpectedSignature);
         }
         let old = self.timestamps && !is_young(now, sender, receiver, segment);
         if old && segment.seq_len() > 0 {
             return unacceptable(PassReason::Paws);
         }
         self.judge_ack(sender, receiver, segment.ack)?;
-        // A FIN takes a number, and no room in the window (Linux `tcp_sequence`).
-        let end = segment.seq.wrapping_add(segment.payload_len);
-        if seq::later(receiver.acked, segment.seq.wrapping_add(segment.seq_len())) {
-            let recent = receiver.acked.wrapping_sub(end) <= receiver.max_window;
+        if !seq::reaches(next, receiver.acked) {
+            let recent = receiver.acked.wrapping_sub(next) <= receiver.max_window;
             return match segment.seq_len() > 0 && recent {
                 true => Err(Refusal::Known),
                 false => unacceptable(PassReason::OutOfWindow),
             };
         }
-        let probe = segment.seq == receiver.edge && segment.payload_len <= PROBE_BYTES;
-        match seq::later(end, receiver.edge) && !probe {
-            true if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
-            true => unacceptable(PassReason::OutOfWindow),
-            false if old => Err(Refusal::Overtaken),
+        // What lies beyond the window in part is dropped whole if the application has not read
+        // everything.
+        match seq::reaches(receiver.edge, end) {
+            true if old => Err(Refusal::Overtaken),
+            true => Ok(()),
+            false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
+            false => unacceptable(PassReason::OutOfWindow),
+        }
+    }
+
+    /// RFC 9293 §3.10.7.4 and RFC 7323 §3.2 for an end that waits for its SYN-ACK to be acknowledged, as
+    /// Linux has it (`tcp_check_req`): the very number, and the echo of what it has sent.
+    fn judge_in_syn_received(
+        &self,
+        sender: &End,
+        receiver: &End,
+        segment: &Segment,
+    ) -> Result<(), Refusal> {
+        let acks = !segment.flags.has(Flags::RST) && segment.flags.has(Flags::ACK);
+        if acks && segment.ack != receiver.nxt {
+            return Err(Refusal::Unacceptable(PassReason::UnacceptableAck));
+        }
+        if !seq::reaches(segment.seq, receiver.acked) || !seq::later(receiver.edge, segment.seq) {
+            return Err(Refusal::Unacceptable(PassReason::OutOfWindow));
+        }
+        let Some(stamps) = segment.options.timestamps.filter(|_| self.timestamps) else {
+            return Ok(());
+        };
+        let old = seq::later(receiver.ts_recent, stamps.val);
+        // With Fast Open it may have said more than its SYN-ACK.
+        let only_syn = receiver.nxt == sender.acked;
+        match old || (only_syn && !is_echo(stamps.ecr, receiver.syn_tsvals)) {
+            true => Err(Refusal::Unacceptable(PassReason::Paws)),
             false => Ok(()),
         }
     }
 
     /// RFC 5961 §5.2: SND.UNA - MAX.SND.WND <= SEG.ACK <= SND.NXT, and never below the first byte.
     fn judge_ack(&self, sender: &End, receiver: &End, ack: u32) -> Result<(), Refusal> {
-        let behind = sender.acked.wrapping_sub(ack);
-        let most = u64::from(receiver.max_window).min(sender.acked_bytes);
-        let too_old = seq::later(sender.acked, ack) && u64::from(behind) > most;
-        match seq::later(ack, receiver.nxt) || too_old {
-            true => Err(Refusal::Unacceptable(PassReason::UnacceptableAck)),
-            false => Ok(()),
+        let outstanding = receiver.nxt.wrapping_sub(sender.acked);
+        let older = u64::from(receiver.max_window).min(sender.acked_bytes);
+        let behind = receiver.nxt.wrapping_sub(ack);
+        match u64::from(behind) <= u64::from(outstanding) + older {
+            true => Ok(()),
+            false => Err(Refusal::Unacceptable(PassReason::UnacceptableAck)),
         }
     }
 
@@ -183,6 +222,9 @@ impl Gate {
         {
             receiver.ts_recent = stamps.val;
             receiver.ts_recent_at = now;
+        }
+        if seq::later(segment.seq, sender.newest) {
+            sender.newest = segment.seq;
         }
         let end = segment.seq.wrapping_add(segment.seq_len());
         if seq::later(end, sender.nxt) {
@@ -223,6 +265,11 @@ impl Gate {
     }
 }
 
+/// Whether a TSecr echoes a TSval of an end that has sent those from `first` to `last`; 0 echoes none.
+pub(super) fn is_echo(ecr: u32, (first, last): (u32, u32)) -> bool {
+    ecr == 0 || ecr.wrapping_sub(first) <= last.wrapping_sub(first)
+}
+
 /// PAWS (RFC 7323 §5.3), with Linux' exception for pure ACKs that were overtaken. A segment without
 /// the timestamps that were agreed on is young, as it is to Linux.
 fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool {
@@ -234,6 +281,7 @@ fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool
     }
     let overtaken = segment.seq_len() == 0
         && segment.seq == sender.nxt
+        && segment.seq == sender.newest
         && segment.ack == sender.acked
         && receiver.ts_recent.wrapping_sub(val) <= OVERTAKEN_TICKS;
     overtaken || now.saturating_sub(receiver.ts_recent_at) > TSVAL_MEMORY

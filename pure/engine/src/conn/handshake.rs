@@ -2,7 +2,7 @@
 
 use windlass_wire::{Flags, Segment, insert_option};
 
-use super::gate::Gate;
+use super::gate::{Gate, is_echo};
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
@@ -30,6 +30,9 @@ pub(super) struct Syn {
     pub scale: Option<u8>,
     sack: bool,
     pub tsval: Option<u32>,
+    /// That of the first, if it was sent again, and whether that answered a SYN.
+    pub first_tsval: Option<u32>,
+    listened: bool,
     mptcp: bool,
     pub signed: bool,
     flags: Flags,
@@ -50,6 +53,20 @@ impl Syn {
         ack.wrapping_sub(first) <= self.payload_len
     }
 
+    /// Whether `segment`, a SYN-ACK, is one that the sender of this SYN takes (RFC 9293 §3.10.7.3, RFC
+    /// 7323 §3.2).
+    fn is_answered_by(&self, segment: &Segment) -> Result<(), PassReason> {
+        if !self.is_acked_by(segment.ack) {
+            return Err(PassReason::UnacceptableAck);
+        }
+        match (segment.options.timestamps, self.first_tsval, self.tsval) {
+            (Some(stamps), Some(first), Some(last)) if !is_echo(stamps.ecr, (first, last)) => {
+                Err(PassReason::Paws)
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn read(segment: &Segment) -> Syn {
         let options = &segment.options;
         Syn {
@@ -60,6 +77,8 @@ impl Syn {
             scale: options.window_scale.map(|s| s.min(MAX_WINDOW_SCALE)),
             sack: options.sack_permitted,
             tsval: options.timestamps.map(|stamps| stamps.val),
+            first_tsval: options.timestamps.map(|stamps| stamps.val),
+            listened: segment.flags.has(Flags::ACK),
             mptcp: options.mptcp,
             signed: options.ao || options.md5,
             flags: segment.flags,
@@ -76,16 +95,15 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let syn = Syn::read(segment);
+        let mut syn = Syn::read(segment);
         let known = self.ends[from.index()].syn;
+        if let Some(known) = known.filter(|known| known.iss == syn.iss) {
+            (syn.first_tsval, syn.listened) = (known.first_tsval, known.listened);
+        }
         if let Some((side, new)) = self.answered_new_syn(from, segment) {
             self.begin_anew(ctx);
             self.ends[side.index()].syn = Some(new);
         } else if known.is_some_and(|k| k.iss != syn.iss) {
-            if !self.closed {
-                self.new_syn = Some((from, syn));
-                return ctx.emit(pkt, from.other(), segment);
-            }
             let peer = self.peer.take();
             self.begin_anew(ctx);
             self.peer = peer;
@@ -120,11 +138,14 @@ impl Conn {
     ) -> Result<(), PassReason> {
         let [sender, receiver] = [from, from.other()].map(|side| self.ends[side.index()].syn);
         let answers = segment.flags.has(Flags::ACK);
-        let acks_syn = || receiver.is_some_and(|syn| syn.is_acked_by(segment.ack));
+        let signed = segment.options.ao || segment.options.md5;
+        if receiver.is_some_and(|syn| signed && !syn.signed) {
+            return Err(PassReason::UnexpectedSignature);
+        }
         if segment.flags.has(Flags::RST) {
             let exact = match sender {
                 Some(syn) => segment.seq == syn.iss.wrapping_add(1),
-                None => answers && acks_syn(),
+                None => answers && receiver.is_some_and(|syn| syn.is_answered_by(segment).is_ok()),
             };
             return exact.then_some(()).ok_or(PassReason::OutOfWindow);
         }
@@ -132,22 +153,28 @@ impl Conn {
             return Err(PassReason::OneWay);
         }
         if answers {
-            let good = self.answered_new_syn(from, segment).is_some() || (!self.open && acks_syn());
-            return good.then_some(()).ok_or(match self.open {
-                true => PassReason::UnexpectedSyn,
-                false => PassReason::UnacceptableAck,
-            });
-        }
-        let again = sender.is_some_and(|syn| syn.iss == segment.seq);
-        if self.open && !self.closed {
-            // Its receiver answers with an acknowledgement, unless it has forgotten the connection
-            // and takes it for the beginning of another: then the box hears of it.
-            if !again {
-                self.new_syn = Some((from, Syn::read(segment)));
+            if self.answered_new_syn(from, segment).is_some() {
+                return Ok(());
             }
-            return Err(PassReason::UnexpectedSyn);
+            let other = sender.is_some_and(|syn| syn.iss != segment.seq);
+            return match receiver {
+                _ if self.open || other => Err(PassReason::UnexpectedSyn),
+                Some(syn) if syn.listened => Err(PassReason::UnexpectedSyn),
+                Some(syn) => syn.is_answered_by(segment),
+                None => Err(PassReason::UnacceptableAck),
+            };
         }
-        Ok(())
+        let again = sender.is_none_or(|syn| syn.iss == segment.seq);
+        let answered = sender.is_some() && receiver.is_some();
+        if (again && !answered) || self.closed {
+            return Ok(());
+        }
+        // Its receiver answers with an acknowledgement, unless it has forgotten the connection and
+        // takes it for the beginning of another: then the box hears of it.
+        if !again {
+            self.new_syn = Some((from, Syn::read(segment)));
+        }
+        Err(PassReason::UnexpectedSyn)
     }
 
     /// The SYN of another connection that `segment`, a SYN of `from`, answers.

@@ -147,14 +147,20 @@ impl Conn {
                 None => return ctx.pool.free(pkt),
             }
         }
+        if refusal == Refusal::EarlyReset {
+            self.let_go(ctx, PassReason::Closed);
+        }
         let flow = self.flows[from.index()].as_mut();
         if let Some(flow) = flow.filter(|flow| flow.passing().is_none()) {
             match refusal {
                 // Its receiver repeats its acknowledgement, and so does the box in its place.
-                Refusal::Known => return flow.on_data(ctx, &segment, pkt),
+                Refusal::Known => {
+                    ctx.counters.known_data += 1;
+                    return flow.on_data(ctx, &segment, pkt);
+                }
                 _ if flow.police_refused(ctx, &segment, pkt) => return,
                 Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
-                Refusal::Overtaken | Refusal::Unacceptable(_) => {}
+                Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
             }
         }
         let acknowledged = self.flows[from.other().index()].as_ref();
@@ -162,11 +168,12 @@ impl Conn {
             ctx.counters.acks_absorbed += 1;
             return ctx.pool.free(pkt);
         }
-        ctx.counters.pass(match (self.pass, refusal) {
+        let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
+        ctx.counters.pass(match (passing, refusal) {
             (Some(passing), _) => passing,
             (None, Refusal::Unacceptable(reason)) => reason,
             (None, Refusal::Overtaken) => PassReason::Paws,
-            (None, Refusal::Known | Refusal::BeyondEdge) => PassReason::OutOfWindow,
+            (None, _) => PassReason::OutOfWindow,
         });
         ctx.emit(pkt, from.other(), &segment);
     }
