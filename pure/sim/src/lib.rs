@@ -4,6 +4,7 @@
 //! packets at the same nanoseconds on every machine.
 #![forbid(unsafe_code)]
 
+pub mod adversary;
 mod chances;
 mod cross_traffic;
 mod ends;

@@ -14,6 +14,11 @@ pub trait Middlebox {
     /// The time named by [`Middlebox::poll_at`] has come.
     fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>);
 
+    /// Whether `frame` is one that no end has sent: it was added under way, and leaves as it came.
+    fn is_added(&self, _frame: &[u8]) -> bool {
+        false
+    }
+
     /// Packets held now.
     fn held_packets(&self) -> usize {
         0

@@ -227,7 +227,7 @@ impl World {
         }
         if middlebox.poll_at().is_some_and(|at| at <= now) {
             middlebox.on_timer(now, &mut self.boxed);
-            self.leave_box();
+            self.leave_box(middlebox);
         }
         while let Some(delivery) = self.inside[1].receive(now) {
             self.reach_end(Side::Inside, marked(delivery.item, delivery.marked_ce));
@@ -287,20 +287,23 @@ impl World {
             monitor.into_box(from, &segment);
         }
         middlebox.on_frame(self.now, from, frame, &mut self.boxed);
-        self.leave_box();
+        self.leave_box(middlebox);
     }
 
     /// What the box has put out is checked and goes onto its way.
-    fn leave_box(&mut self) {
+    fn leave_box(&mut self, middlebox: &dyn Middlebox) {
         let now = self.now;
         let mut boxed = std::mem::take(&mut self.boxed);
         for (side, frame) in boxed.drain(..) {
+            let added = middlebox.is_added(&frame);
             let Some((index, segment)) = self.find(&frame) else {
-                self.violations.push("a frame of no connection".into());
+                if !added {
+                    self.violations.push("a frame of no connection".into());
+                }
                 continue;
             };
             let ends = &mut self.connections[index];
-            if let Some(monitor) = &mut ends.monitor {
+            if let Some(monitor) = ends.monitor.as_mut().filter(|_| !added) {
                 monitor.out_of_box(now, side, &segment, &frame);
             }
             let (pair, len) = (ends.pair, frame.len() as u32);

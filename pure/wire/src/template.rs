@@ -78,10 +78,10 @@ impl Template {
         }
     }
 
-    /// Whether a packet has the same link header: MAC addresses and VLAN tags may change under way.
-    pub fn has_link_header_of(&self, head: &[u8], seg: &Segment) -> bool {
-        let len = usize::from(self.link_len);
-        usize::from(seg.at.ip) == len && head.get(..len) == Some(&self.headers[..len])
+    /// Whether a packet of the same connection has the same MAC addresses: they may change under way.
+    #[inline]
+    pub fn has_addresses_of(&self, head: &[u8]) -> bool {
+        head.first_chunk::<12>() == self.headers.first_chunk()
     }
 
     /// Length of the frame that [`Template::write_ack`] makes of `fields`, bytes.

@@ -111,11 +111,9 @@ impl Gate {
         segment: &Segment,
     ) -> Result<(), Refusal> {
         let verdict = self.verdict(now, from, segment);
-        let refused = &mut self.ends[from.index()].refused;
-        match verdict {
-            Ok(()) => *refused = 0,
-            Err(Refusal::Known) => {}
-            Err(_) => *refused = refused.saturating_add(1),
+        if !matches!(verdict, Ok(()) | Err(Refusal::Known)) {
+            let refused = &mut self.ends[from.index()].refused;
+            *refused = refused.saturating_add(1);
         }
         verdict
     }
@@ -235,6 +233,7 @@ impl Gate {
             sender.acked = segment.ack;
         }
         sender.answers = true;
+        sender.refused = 0;
         let window = u32::from(segment.window) << sender.scale;
         let edge = segment.ack.wrapping_add(window);
         if seq::later(edge, sender.edge) {

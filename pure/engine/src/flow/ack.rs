@@ -77,7 +77,7 @@ impl Flow {
             self.persist_at = None;
         }
         let known = self.template.as_ref();
-        if known.is_none_or(|template| !template.has_link_header_of(head, segment)) {
+        if known.is_none_or(|template| !template.has_addresses_of(head)) {
             self.template = Some(Template::of(head, segment));
         }
         self.feedback.note_receiver(segment);

@@ -4,8 +4,11 @@ use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
 
 use super::ack::Score;
 use super::{Flow, Recovery};
-use crate::Pool;
 use crate::context::Context;
+use crate::{PassReason, Pool};
+
+/// Time-outs in a row after which the box gives up: half a minute without any sign of the receiver.
+const TIMEOUTS_MAX: u32 = 8;
 
 impl Flow {
     /// Takes the piece at `index` for lost, unless it is already, or has arrived.
@@ -209,6 +212,12 @@ impl Flow {
             return self.note_overdue();
         }
         self.rto_backoff += 1;
+        if self.rto_backoff > TIMEOUTS_MAX {
+            // Its ends have found each other another way, or are gone. What is repaired from here on
+            // the sender repairs.
+            ctx.counters.pass(PassReason::OneWay);
+            return self.release_all(ctx, PassReason::OneWay);
+        }
         self.rto_at = Some(ctx.now + self.rto());
         if self.handed_back_until.is_some() {
             return;

@@ -29,7 +29,13 @@ impl Endpoint {
         let from = usize::from(segment.at.payload);
         let payload = &frame[from..from + segment.payload_len as usize];
         match self.state {
-            State::Listen | State::SynReceived if is_syn(&segment) => self.on_syn(now, &segment),
+            _ if segment.options.md5 || segment.options.ao => self.sender.stats.bad_frames += 1,
+            State::Listen if is_syn(&segment) => self.on_syn(now, &segment),
+            State::SynReceived if is_syn(&segment) => {
+                if segment.seq == self.irs {
+                    self.on_syn(now, &segment);
+                }
+            }
             State::SynSent => self.on_syn_ack(now, &segment),
             State::SynReceived => self.on_handshake_ack(now, &segment, payload),
             State::Established => self.on_segment(now, &segment, payload),
@@ -97,8 +103,16 @@ impl Endpoint {
     }
 
     fn on_handshake_ack(&mut self, now: Nanos, segment: &Segment, payload: &[u8]) {
+        // RFC 9293 §3.10.7.4: what is not within the window says nothing, and is answered.
+        let placed = self.place(segment);
+        let edge = self.receiver.edge().max(self.receiver.nxt) as i64;
+        if placed.end < 0 || placed.start > edge {
+            return;
+        }
         if segment.flags.has(Flags::RST) {
-            self.state = State::Reset;
+            if placed.start == 0 {
+                self.state = State::Reset;
+            }
             return;
         }
         if !segment.flags.has(Flags::ACK) || segment.ack != self.config.isn.wrapping_add(1) {

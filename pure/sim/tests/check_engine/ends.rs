@@ -70,10 +70,10 @@ impl Bench {
             Side::Outside => (self.key.reversed(), CLIENT_ISS, SERVER_ISS),
         };
         let stamp = (self.now / MS) as u32 + 1;
-        let stamps = OptionWriter::new().nop().nop().timestamps(Timestamps {
-            val: stamp,
-            ecr: stamp,
-        });
+        let stamps = OptionWriter::new()
+            .nop()
+            .nop()
+            .timestamps(Timestamps { val: stamp, ecr: 1 });
         FrameSpec {
             key,
             seq: own.wrapping_add(seq),

@@ -11,10 +11,10 @@ const FIRST_WINDOW_BYTES: u32 = 60_000;
 impl World {
     fn spec(&self, flow: usize, from: Side, flags: Flags, seq: u32, ack: u32) -> FrameSpec {
         let stamp = (self.now / 1_000_000) as u32;
-        let stamps = OptionWriter::new().nop().nop().timestamps(Timestamps {
-            val: stamp,
-            ecr: stamp,
-        });
+        let stamps = OptionWriter::new()
+            .nop()
+            .nop()
+            .timestamps(Timestamps { val: stamp, ecr: 1 });
         FrameSpec {
             key: key(flow, from),
             seq: isn(flow, from).wrapping_add(seq),
