@@ -12,7 +12,7 @@ use nix::sys::prctl::set_timerslack;
 use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use windlass_engine::Engine;
+use windlass_engine::{Engine, Side};
 use windlass_io::{AnyDriver, monotonic_ns};
 use windlass_policy::Policy;
 
@@ -61,7 +61,11 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
         let limits = settings.worker_limits(workers.count(), session.info().max_packet);
         let part = settings.policy.for_one_of(workers.count());
-        let engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
+        let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
+        let sides = [Side::Inside, Side::Outside].into_iter();
+        for (side, partial) in sides.zip(session.info().partial_checksums) {
+            engine.set_partial_checksums(side, partial);
+        }
         let probe = recorder.as_ref().map(Recorder::probe);
         let worker = Worker::new(driver, engine, commands, probe);
         handles.push(start(worker, cpu, events.clone())?);

@@ -88,6 +88,9 @@ pub struct DriverInfo {
     pub multi_buffer: bool,
     /// Packets the kernel transmits per call (`XDP_MAX_TX_SKB_BUDGET`, else Linux's 32).
     pub tx_budget: u32,
+    /// Packets may come with partial checksums, by side: from a virtual machine or a namespace of this
+    /// host, and from no wire.
+    pub partial_checksums: [bool; 2],
     /// When the process dies, the kernel goes on forwarding.
     pub fail_open: bool,
     /// Longest packet taken from the interfaces, bytes, Ethernet header included.

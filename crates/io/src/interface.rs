@@ -37,7 +37,23 @@ pub struct Interface {
     pub driver: String,
 }
 
+/// Drivers of interfaces whose other end is on this host: checksums may be left to whoever needs them.
+const VIRTUAL_DRIVERS: [&str; 6] = [
+    "veth",
+    "virtio_net",
+    "tun",
+    "vmxnet3",
+    "hv_netvsc",
+    "xen_netfront",
+];
+
 impl Interface {
+    /// Packets may come from it with partial checksums; an interface that does not name its driver is
+    /// a virtual one.
+    pub fn may_be_partial(&self) -> bool {
+        self.driver.is_empty() || VIRTUAL_DRIVERS.contains(&self.driver.as_str())
+    }
+
     /// Looks an interface up.
     ///
     /// # Errors

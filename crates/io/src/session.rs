@@ -73,6 +73,7 @@ impl Session {
                 multi_buffer: obtained.multi_buffer,
                 tx_budget: obtained.tx_budget,
                 fail_open: true,
+                partial_checksums: [&sides[0], &sides[1]].map(Interface::may_be_partial),
                 max_packet,
             },
             drivers,
@@ -242,6 +243,8 @@ fn open_packet(config: &DriverConfig) -> Result<Session, OpenError> {
             multi_buffer: true,
             tx_budget: 1,
             fail_open: false,
+            // The kernel tells of each packet whether its checksum is partial.
+            partial_checksums: [true, true],
             max_packet: crate::packet::MAX_PACKET_BYTES,
         },
         drivers: vec![AnyDriver::Packet(driver)],

@@ -53,11 +53,13 @@ pub enum PassReason {
     UnexpectedSignature,
     /// A SYN within a connection (RFC 5961 §4.2).
     UnexpectedSyn,
+    /// Too many handshakes of the same prefix are under way.
+    HandshakeLimit,
 }
 
 impl PassReason {
     /// All of them.
-    pub const ALL: [PassReason; 25] = [
+    pub const ALL: [PassReason; 26] = [
         PassReason::NotIp,
         PassReason::NotTcp,
         PassReason::Fragment,
@@ -83,6 +85,7 @@ impl PassReason {
         PassReason::Paws,
         PassReason::UnexpectedSignature,
         PassReason::UnexpectedSyn,
+        PassReason::HandshakeLimit,
     ];
 
     /// Packets of governed connections that their receiver would drop: they go on unchanged, and
@@ -125,6 +128,7 @@ impl PassReason {
             PassReason::Paws => "paws",
             PassReason::UnexpectedSignature => "unexpected_signature",
             PassReason::UnexpectedSyn => "unexpected_syn",
+            PassReason::HandshakeLimit => "handshake_limit",
         }
     }
 }
@@ -185,6 +189,8 @@ counters! {
     known_data,
     /// Connections seen from their SYN.
     connections,
+    /// Handshakes forgotten to make room for newer ones.
+    half_open_evicted,
     /// Flows (directions) governed.
     flows_governed,
     /// Flows moved to another algorithm while they ran.
@@ -209,6 +215,8 @@ counters! {
     taken_over,
     /// Duplicate or old ACKs not shown to the sender.
     acks_absorbed,
+    /// Segments that others had overtaken, dropped as their receiver would by their timestamp.
+    overtaken_dropped,
     /// ACKs replaced by a later one while being thinned.
     acks_thinned,
     /// Window updates and ACKs made by the box (their ACK number is the receiver's).
@@ -262,11 +270,11 @@ counters! {
 }
 
 impl Counters {
-    /// Packets that were not believed ([`PassReason::REFUSED`], and data that is known).
+    /// Packets that were not believed ([`PassReason::REFUSED`], data that is known, what was overtaken).
     pub fn refused(&self) -> u64 {
         let counted = |reason: PassReason| self.passed[reason as usize];
         let refused: u64 = PassReason::REFUSED.into_iter().map(counted).sum();
-        refused + self.known_data
+        refused + self.known_data + self.overtaken_dropped
     }
 
     pub(crate) fn pass(&mut self, reason: PassReason) {

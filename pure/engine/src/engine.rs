@@ -3,12 +3,13 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use slab::Slab;
-use windlass_wire::{Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
+use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
 
 use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::Decide;
+use crate::half_open::HalfOpen;
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
@@ -33,12 +34,15 @@ pub struct Engine {
     limits: Limits,
     table: HashMap<FlowKey, u32, FixedState>,
     conns: Slab<Conn>,
+    half_open: HalfOpen,
     wheel: Wheel,
     fired: Vec<u32>,
     counters: Counters,
     held: Held,
     tenants: Vec<Account>,
     bypass: bool,
+    /// By side: packets may come with partial checksums.
+    partial: [bool; 2],
     seed: u64,
     excluded: Vec<FlowKey>,
     batch: Vec<Read>,
@@ -54,16 +58,25 @@ impl Engine {
             limits,
             table: HashMap::with_hasher(FixedState::with_seed(seed)),
             conns: Slab::new(),
+            half_open: HalfOpen::new(seed),
             wheel: Wheel::new(now),
             fired: Vec::new(),
             counters: Counters::default(),
             held: Held::default(),
             bypass: false,
+            partial: [true, true],
             seed,
             excluded: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
             fresh: Vec::new(),
         }
+    }
+
+    /// Whether packets from `side` may come with partial checksums, as from a virtual machine on this
+    /// host. From a wire none does: what looks like one there is damaged, one time in 65,536, and
+    /// completing it would make it right.
+    pub fn set_partial_checksums(&mut self, side: Side, possible: bool) {
+        self.partial[side.index()] = possible;
     }
 
     /// Takes packets from one side, in their order. What is to be sent is added to `out`.
@@ -138,8 +151,17 @@ impl Engine {
     ) {
         self.counters.packets += 1;
         let pkt = read.pkt;
+        let partial = self.partial[from.index()];
+        let on_wire;
         let segment = match &read.segment {
-            Ok(segment) => segment,
+            Ok(segment) if partial || segment.checksum == ChecksumState::Full => segment,
+            Ok(segment) => {
+                on_wire = Segment {
+                    checksum: ChecksumState::Full,
+                    ..*segment
+                };
+                &on_wire
+            }
             Err(why) => return self.pass_unparsed(*why, from, pkt, pool, out),
         };
         if self.bypass {
@@ -153,7 +175,7 @@ impl Engine {
         }
         let index = match known {
             Some(index) => index,
-            None => match self.admit(now, key, swapped, from, segment) {
+            None => match self.admit(now, key, swapped, from, segment, pool, out) {
                 Ok(index) => index,
                 Err(reason) => return self.pass(reason, from, segment, pkt, pool, out, now),
             },
@@ -163,7 +185,11 @@ impl Engine {
         let was_passing = conn.passing();
         conn.on_packet(&mut ctx, from, segment, pkt);
         Self::arm(wheel, conn, index, now, ctx.limits);
-        if was_passing.is_none() && conn.passing().is_some_and(Self::worth_excluding) {
+        let passing = conn.passing();
+        if let Some(bucket) = conn.take_half_open() {
+            self.half_open.end(bucket);
+        }
+        if was_passing.is_none() && passing.is_some_and(Self::worth_excluding) {
             self.note_excluded(key);
         }
     }
@@ -187,9 +213,7 @@ impl Engine {
             if conn.expired(now, ctx.limits) {
                 conn.let_go(&mut ctx, PassReason::Closed);
                 ctx.counters.idle_expired += 1;
-                let key = conn.key;
-                conns.remove(index as usize);
-                self.table.remove(&key);
+                self.forget(index);
                 continue;
             }
             conn.on_timer(&mut ctx);
@@ -324,17 +348,25 @@ impl Engine {
     }
 
     /// A connection for the table, if this is its SYN.
-    fn admit(
+    #[allow(clippy::too_many_arguments)]
+    fn admit<P: Pool>(
         &mut self,
         now: Nanos,
         key: FlowKey,
         swapped: bool,
         from: Side,
         segment: &Segment,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
     ) -> Result<u32, PassReason> {
         if !is_first_syn(segment) {
             return Err(PassReason::NoSyn);
         }
+        let bucket = self.half_open.bucket(segment.key.src);
+        if self.half_open.of_prefix(bucket) >= self.limits.half_open_per_prefix {
+            return Err(PassReason::HandshakeLimit);
+        }
+        self.evict_half_open(now, pool, out);
         if self.conns.len() >= self.limits.flows {
             return Err(PassReason::FlowLimit);
         }
@@ -346,7 +378,38 @@ impl Engine {
         let first_end = if swapped { from.other() } else { from };
         let index = self.conns.insert(Conn::new(key, first_end, now, self.seed)) as u32;
         self.table.insert(key, index);
+        self.conns[index as usize].half_open = Some(bucket);
+        self.half_open.begin(index, now, bucket);
         Ok(index)
+    }
+
+    /// Takes a connection out of the books that holds nothing any more.
+    fn forget(&mut self, index: u32) {
+        let conn = self.conns.remove(index as usize);
+        self.table.remove(&conn.key);
+        self.wheel.cancel(index);
+        if let Some(bucket) = conn.half_open {
+            self.half_open.end(bucket);
+        }
+    }
+
+    /// Makes room for another handshake: the oldest is least likely to be completed.
+    fn evict_half_open<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
+        let conns = &self.conns;
+        let under_way = |index: u32, began: Nanos| {
+            let conn = conns.get(index as usize);
+            conn.is_some_and(|conn| conn.began == began && conn.half_open.is_some())
+        };
+        self.half_open.tidy(under_way);
+        if self.half_open.count() < self.limits.half_open {
+            return;
+        }
+        if let Some(index) = self.half_open.oldest(under_way) {
+            let (mut ctx, conns, _) = self.split(now, pool, out);
+            conns[index as usize].let_go(&mut ctx, PassReason::Closed);
+            ctx.counters.half_open_evicted += 1;
+            self.forget(index);
+        }
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -385,9 +448,10 @@ impl Engine {
             Unparsed::Fragment => PassReason::Fragment,
             Unparsed::Malformed(_) => PassReason::Malformed,
         });
+        let possible = self.partial[from.index()];
         let checksum = match partial_checksum(pool.head(pkt), pool.len(pkt)) {
-            Some((start, offset)) => TxChecksum::Partial { start, offset },
-            None => TxChecksum::Done,
+            Some((start, offset)) if possible => TxChecksum::Partial { start, offset },
+            _ => TxChecksum::Done,
         };
         out.push(Tx {
             pkt,

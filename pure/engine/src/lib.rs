@@ -13,6 +13,7 @@ mod decide;
 mod engine;
 mod flow;
 mod forecast;
+mod half_open;
 mod limits;
 mod peer;
 mod port;

@@ -8,6 +8,11 @@ use windlass_cc::{MILLISECOND, Nanos, SECOND};
 pub struct Limits {
     /// Connections tracked at once. Beyond it new connections pass ([`crate::PassReason::FlowLimit`]).
     pub flows: usize,
+    /// Handshakes under way at once. Beyond it the oldest is forgotten, and passes.
+    pub half_open: usize,
+    /// Handshakes under way from one prefix (/24 of IPv4, /48 of IPv6). Beyond it new connections pass
+    /// ([`crate::PassReason::HandshakeLimit`]).
+    pub half_open_per_prefix: usize,
     /// Bytes held for repair per flow: the edge shown to the sender stays within it.
     pub held_bytes_per_flow: u64,
     /// Bytes held for repair in all. Beyond it packets are forwarded without being held; a loss
@@ -36,6 +41,8 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             flows: 1 << 20,
+            half_open: 1 << 16,
+            half_open_per_prefix: 1 << 13,
             held_bytes_per_flow: 256 << 20,
             held_bytes_total: 1 << 30,
             held_packets_total: 1 << 20,

@@ -171,7 +171,7 @@ impl<M: Mortal> Adversary<M> {
     fn forge(&mut self, model: &Segment, (seq, ack): (u32, u32), flags: Flags) -> Vec<u8> {
         let mut options = OptionWriter::new();
         if let Some(true_stamps) = model.options.timestamps {
-            // Linux keeps the timestamp of segments that it drops for their ACK number.
+            // On its fast path Linux keeps the timestamp of segments that it drops for their ACK number.
             let ahead = match seq == model.seq {
                 true => 0,
                 false => [0, 0, 1000, 1 << 30][self.rng.between(0, 3) as usize],

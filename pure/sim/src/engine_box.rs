@@ -23,8 +23,12 @@ struct Samples {
 impl EngineBox {
     /// A box with this policy and these limits.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Self {
+        let mut engine = Engine::new(policy, limits, 0, seed);
+        for side in [Side::Inside, Side::Outside] {
+            engine.set_partial_checksums(side, false);
+        }
         EngineBox {
-            engine: Engine::new(policy, limits, 0, seed),
+            engine,
             pool: HeapPool::new(),
             txs: Vec::new(),
             samples: None,

@@ -183,6 +183,7 @@ impl Fake {
                 multi_buffer: true,
                 tx_budget: 32,
                 fail_open: true,
+                partial_checksums: [true, true],
                 max_packet: 1522,
             },
             started: Instant::now(),

@@ -27,8 +27,8 @@ pub(super) enum Refusal {
     Known,
     /// Data beyond the edge that the sender has been shown here, right otherwise.
     BeyondEdge,
-    /// A pure ACK that another has overtaken, so that it is too old for its receiver (RFC 7323 §5.3).
-    /// A sender that the box has not shown the newer one yet must not take it either.
+    /// Another has overtaken it, so that its timestamp is too old for its receiver (RFC 7323 §5.3). A
+    /// receiver that the box has not shown the newer one yet must not take it either.
     Overtaken,
     /// A reset behind all that its sender has sent: its receiver takes it if it has all of that, else
     /// it asks, and its sender answers (RFC 5961 §3.2). The box must not stand in between.
@@ -143,9 +143,6 @@ impl Gate {
             return unacceptable(PassReason::NoAck);
         }
         let old = self.timestamps && !is_young(now, sender, receiver, segment);
-        if old && segment.seq_len() > 0 {
-            return unacceptable(PassReason::Paws);
-        }
         self.judge_ack(sender, receiver, segment.ack)?;
         if !seq::reaches(next, receiver.acked) {
             let recent = receiver.acked.wrapping_sub(next) <= receiver.max_window;

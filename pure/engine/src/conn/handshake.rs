@@ -189,6 +189,8 @@ impl Conn {
         self.let_go(ctx, PassReason::Closed);
         *self = Conn {
             armed_at: self.armed_at,
+            began: self.began,
+            half_open: self.half_open,
             ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
         };
     }

@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
+use crate::half_open::Bucket;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
@@ -54,6 +55,9 @@ pub(crate) struct Conn {
     /// The box at the other end, where policy wants to know of one.
     peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
+    pub began: Nanos,
+    /// Where it is counted while its handshake is under way.
+    pub half_open: Option<Bucket>,
     /// When the wheel will call, if it will.
     pub armed_at: Option<Nanos>,
     seed: u64,
@@ -74,6 +78,8 @@ impl Conn {
             syn_copy: None,
             peer: None,
             last_seen: now,
+            began: now,
+            half_open: None,
             armed_at: None,
             seed,
         }
@@ -165,7 +171,7 @@ impl Conn {
         }
         let acknowledged = self.flows[from.other().index()].as_ref();
         if refusal == Refusal::Overtaken && acknowledged.is_some_and(|flow| flow.enforcing()) {
-            ctx.counters.acks_absorbed += 1;
+            ctx.counters.overtaken_dropped += 1;
             return ctx.pool.free(pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
@@ -421,6 +427,12 @@ impl Conn {
             peer.stop();
         }
         self.pass.get_or_insert(reason);
+    }
+
+    /// Where it was counted, once its handshake is not under way any more, or does not matter.
+    pub(crate) fn take_half_open(&mut self) -> Option<Bucket> {
+        let over = self.open || self.closed || self.pass.is_some();
+        self.half_open.take_if(|_| over)
     }
 
     /// The name of the connection with the end on `side` first.

@@ -68,7 +68,10 @@ impl Flow {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
-        if seq::later(self.latest.ack, segment.ack) {
+        // Of those that acknowledge the same, the one with the newest data has the window (RFC 9293
+        // §3.10.7.4, SND.WL1).
+        let overtaken = segment.ack == self.latest.ack && seq::later(self.latest.seq, segment.seq);
+        if seq::later(self.latest.ack, segment.ack) || overtaken {
             return;
         }
         let known = Timestamps {
@@ -77,6 +80,7 @@ impl Flow {
         };
         let stamps = segment.options.timestamps.unwrap_or(known);
         self.latest = Latest {
+            seq: segment.seq,
             ack: segment.ack,
             window,
             tsecr: stamps.ecr,
@@ -114,9 +118,15 @@ impl Flow {
             return self.forward_unheld(ctx, piece, pkt);
         }
         let bytes = u64::from(ctx.pool.len(pkt));
-        if ctx.held.bytes + bytes > ctx.limits.held_bytes_total
-            || ctx.held.packets >= ctx.limits.held_packets_total
-        {
+        // Nobody gets more than half of what is left: who comes later finds room.
+        let left_bytes = ctx.limits.held_bytes_total.saturating_sub(ctx.held.bytes);
+        let left_packets = ctx
+            .limits
+            .held_packets_total
+            .saturating_sub(ctx.held.packets);
+        let full = bytes > left_bytes || left_packets == 0;
+        let greedy = self.held_bytes > left_bytes || u64::from(self.held_packets) > left_packets;
+        if full || greedy {
             ctx.counters.unheld += 1;
             return self.forward_unheld(ctx, piece, pkt);
         }

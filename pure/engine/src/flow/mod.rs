@@ -91,6 +91,7 @@ pub(crate) struct Recovery {
 /// that leave later (a retransmission of the sender would carry them too).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Latest {
+    pub seq: u32,
     pub ack: u32,
     pub window: u16,
     pub tsecr: u32,
@@ -283,6 +284,7 @@ impl Flow {
             last_sent_at: 0,
             receiver_edge: setup.first_edge,
             latest: Latest {
+                seq: setup.iss,
                 ack: setup.peer_iss.wrapping_add(1),
                 ..Latest::default()
             },

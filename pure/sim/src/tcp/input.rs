@@ -1,7 +1,7 @@
 //! What an end point does with a frame.
 
 use windlass_cc::Nanos;
-use windlass_wire::{Ecn, Flags, Segment, parse, verify_tcp};
+use windlass_wire::{ChecksumState, Ecn, Flags, Segment, parse, verify_tcp};
 
 use super::ack::Ack;
 use super::codec::ts_clock;
@@ -17,7 +17,11 @@ impl Endpoint {
     /// A frame has arrived.
     pub fn on_frame(&mut self, now: Nanos, frame: &[u8]) {
         let segment = match parse(frame, frame.len() as u32) {
-            Ok(segment) if segment.key == self.key.reversed() && verify_tcp(frame, &segment) => {
+            Ok(segment)
+                if segment.key == self.key.reversed()
+                    && segment.checksum == ChecksumState::Full
+                    && verify_tcp(frame, &segment) =>
+            {
                 segment
             }
             _ => {
@@ -162,13 +166,14 @@ impl Endpoint {
             self.receiver.demand_ack();
             return;
         }
-        if let Some(ts) = segment.options.timestamps
-            && placed.start <= self.receiver.acked as i64
-            && newer_or_same(ts.val, self.ts_recent)
-        {
-            self.ts_recent = ts.val;
-        }
         if self.on_acknowledgement(now, segment, &placed) {
+            // As Linux does it, in `tcp_ack`: not before the acknowledgement is known to be good.
+            if let Some(ts) = segment.options.timestamps
+                && placed.start <= self.receiver.acked as i64
+                && newer_or_same(ts.val, self.ts_recent)
+            {
+                self.ts_recent = ts.val;
+            }
             self.on_payload(now, segment, &placed, payload);
         }
         self.run_app(now);
