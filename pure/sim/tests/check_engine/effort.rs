@@ -1,9 +1,11 @@
 //! What the engine does not do: spin on its timers, or believe frames from the wrong side.
 
-use windlass_engine::{PassReason, Side};
-use windlass_wire::Flags;
+use std::time::{Duration, Instant};
 
-use super::ends::{Bench, MS, MSS, SECOND, bbr, early};
+use windlass_engine::{Limits, Mode, PassReason, Side, Verdict};
+use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
+
+use super::ends::{Bench, MS, MSS, SECOND, SERVER_ISS, bbr, early};
 
 /// A flow that is let go of while pacing holds a packet back wants no more timers.
 #[test]
@@ -62,4 +64,103 @@ fn frames_from_the_wrong_side_pass() {
         bench.engine.counters().passed[PassReason::UnseenData as usize],
         0
     );
+}
+
+/// How long an ACK takes that enlarges a SACK block over nearly all of `segments` by a byte at both ends.
+#[allow(clippy::disallowed_methods, clippy::disallowed_types)]
+fn growing_block(segments: u32) -> Duration {
+    const BYTES: u32 = 100;
+    let mut bench = Bench::new(Verdict {
+        mode: Mode::Observe,
+        ..bbr()
+    });
+    bench.scale = 14;
+    bench.handshake();
+    for i in 0..segments {
+        let spec = bench.spec(Side::Inside, Flags::ACK, 1 + i * BYTES, 1, BYTES);
+        bench.put(Side::Inside, &spec);
+        bench.out.clear();
+    }
+    bench.pass(MS);
+    let (mut left, mut right) = (5_000, 1 + segments * BYTES - 5_000);
+    let mut least = Duration::MAX;
+    for _ in 0..50 {
+        (left, right) = (left - 1, right + 1);
+        let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0);
+        let block = [(SERVER_ISS + left, SERVER_ISS + right)];
+        let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&block).into();
+        ack.options.extend(sack);
+        let frame = ack.build();
+        let start = Instant::now();
+        bench.put_frame(Side::Outside, &frame);
+        least = least.min(start.elapsed());
+        bench.out.clear();
+    }
+    least
+}
+
+/// The first block costs what it covers; each that is a little larger, what it adds.
+#[test]
+fn a_sack_block_costs_what_it_brings() {
+    let (few, many) = (growing_block(1_000), growing_block(100_000));
+    assert!(
+        many < 10 * few + Duration::from_micros(20),
+        "{few:?} with a thousand segments outstanding, {many:?} with a hundred thousand"
+    );
+}
+
+fn syn(bench: &Bench, client: u32) -> Vec<u8> {
+    let mut spec = bench.spec(Side::Outside, Flags::SYN, 0, 0, 0);
+    let prefix = u128::from(client >> 8) << 8;
+    spec.key = FlowKey {
+        src: Addr(0xffff_0a00_0000 + prefix + u128::from(client & 0xff)),
+        ..spec.key
+    };
+    spec.build()
+}
+
+/// A flood of SYNs costs a bounded number of connections, and its oldest go first; nobody who has
+/// finished a handshake is forgotten for it.
+#[test]
+fn handshakes_under_way_are_limited() {
+    let limits = Limits {
+        half_open: 100,
+        half_open_per_prefix: 50,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    bench.handshake();
+    for client in 0..1000 {
+        let frame = syn(&bench, client << 8);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    assert_eq!(bench.out.len(), 1000, "all of them go on");
+    assert_eq!(bench.engine.connections(), 101);
+    assert_eq!(bench.engine.counters().half_open_evicted, 900);
+    assert_eq!(bench.engine.flows().count(), 1, "the one that is open");
+    bench.out.clear();
+    // Many of one prefix take no place from others.
+    for client in 0..200 {
+        let frame = syn(&bench, 0xff_0000 + client);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    let refused = bench.engine.counters().passed[PassReason::HandshakeLimit as usize];
+    assert_eq!(refused, 150);
+    assert_eq!(bench.engine.counters().half_open_evicted, 950);
+    bench.pass(80 * SECOND);
+    assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
+}
+
+/// A SYN-ACK and one ACK with wrong numbers do not make a connection; the third ACK does.
+#[test]
+fn only_the_third_ack_opens() {
+    let limits = Limits {
+        half_open: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    bench.handshake();
+    let frame = syn(&bench, 7 << 8);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!(bench.engine.connections(), 2, "the first is open");
 }

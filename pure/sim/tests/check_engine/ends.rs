@@ -28,6 +28,7 @@ pub struct Bench {
     /// Whether frames go in with partial checksums.
     pub partial: bool,
     pub sack: bool,
+    pub scale: u8,
 }
 
 pub fn bbr() -> Verdict {
@@ -43,8 +44,12 @@ pub fn early() -> Verdict {
 
 impl Bench {
     pub fn new(policy: impl Decide + 'static) -> Bench {
+        Bench::with_limits(policy, Limits::default())
+    }
+
+    pub fn with_limits(policy: impl Decide + 'static, limits: Limits) -> Bench {
         Bench {
-            engine: Engine::new(Box::new(policy), Limits::default(), 0, 1),
+            engine: Engine::new(Box::new(policy), limits, 0, 1),
             pool: HeapPool::new(),
             now: 0,
             txs: Vec::new(),
@@ -59,6 +64,7 @@ impl Bench {
             },
             partial: false,
             sack: true,
+            scale: 7,
         }
     }
 
@@ -139,7 +145,9 @@ impl Bench {
     }
 
     fn syn(&self, from: Side, flags: Flags, ack: u32) -> FrameSpec {
-        let mut options = OptionWriter::new().mss(MSS as u16 + 12).window_scale(7);
+        let mut options = OptionWriter::new()
+            .mss(MSS as u16 + 12)
+            .window_scale(self.scale);
         if self.sack {
             options = options.sack_permitted().nop();
         }
