@@ -220,6 +220,7 @@ fn box_and_limits_are_read() {
             handshake_timeout: 5 * SECOND,
             closed_linger: 2 * SECOND,
             shrink_after: 3 * SECOND,
+            ..Limits::default()
         }
     );
 }
