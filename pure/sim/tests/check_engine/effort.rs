@@ -1,5 +1,7 @@
 //! What the engine does not do: spin on its timers, or believe frames from the wrong side.
 
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
 use std::time::{Duration, Instant};
 
 use windlass_engine::{Limits, Mode, PassReason, Side, Verdict};
@@ -67,7 +69,6 @@ fn frames_from_the_wrong_side_pass() {
 }
 
 /// How long an ACK takes that enlarges a SACK block over nearly all of `segments` by a byte at both ends.
-#[allow(clippy::disallowed_methods, clippy::disallowed_types)]
 fn growing_block(segments: u32) -> Duration {
     const BYTES: u32 = 100;
     let mut bench = Bench::new(Verdict {
