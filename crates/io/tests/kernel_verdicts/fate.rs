@@ -104,7 +104,7 @@ pub fn fate(state: State, conn: &Conn, outcome: &Outcome, before: Counted) -> Fa
     };
     let reason = drop.reason.as_str();
     if state == State::SynReceived && conn.stream.is_none() {
-        return half_open(reason, before);
+        return half_open(reason, outcome, before);
     }
     if REFUSALS.contains(&reason) {
         return Fate::Refused(reason.to_owned());
@@ -140,11 +140,14 @@ fn unsaid(outcome: &Outcome, before: Counted) -> Fate {
 }
 
 /// A half-open connection is a request, not a socket: its segments are freed by one way.
-fn half_open(reason: &str, before: Counted) -> Fate {
+fn half_open(reason: &str, outcome: &Outcome, before: Counted) -> Fate {
+    let repeats = outcome.replies.iter().any(|r| r.flags.has(Flags::SYN));
     match reason {
         // A reset within the window ends it, and a SYN does.
         "NOT_SPECIFIED" if Counted::now().embryonic_resets > before.embryonic_resets => Fate::Taken,
-        // The SYN again, or no ACK flag.
+        // The SYN again: it is answered as before (RFC 9293 §3.10.7.4, fourth).
+        "NOT_SPECIFIED" if repeats => Fate::Taken,
+        // No ACK flag.
         "NOT_SPECIFIED" => Fate::Refused(reason.to_owned()),
         // Out of window, of a request; once there is a socket, its payload is.
         _ if REFUSALS.contains(&reason) || reason == "TCP_OVERWINDOW" => {

@@ -67,6 +67,8 @@ fn look(bench: &mut Bench, state: State, timestamps: bool, report: &mut Report) 
         let refused = matches!(fate, Fate::Refused(_)) && conn.alive();
         // Linux keeps the timestamp of some in-order segments that it drops for their ACK number.
         let stamped = segment.odd.iter().any(|odd| odd.starts_with("ack "));
+        // The box may have let go of the connection, though it does not take it for closed.
+        let reset = reset || segment.odd.iter().any(|odd| odd.starts_with("flags RST"));
         // It takes the echo of its SYN-ACK, and not of what it has answered since.
         let answered = state == State::SynReceived && !outcome.replies.is_empty();
         if !refused || outcome.believed || reset || stamped || answered {

@@ -8,7 +8,7 @@ use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
 use crate::peer::Peer;
-use crate::{Feedback, Mode, PassReason, Pkt, Pool, Side};
+use crate::{Feedback, Mode, PassReason, Pkt, Pool, Side, seq};
 
 /// RFC 9293 §3.7.1: the segment size of a peer that names none.
 const DEFAULT_MSS: u16 = 536;
@@ -99,6 +99,10 @@ impl Conn {
         let known = self.ends[from.index()].syn;
         if let Some(known) = known.filter(|known| known.iss == syn.iss) {
             (syn.first_tsval, syn.listened) = (known.first_tsval, known.listened);
+            if self.gate.is_some() && !segment.flags.has(Flags::ACK) {
+                // It has been answered, and is only answered again: with its newer timestamp, maybe.
+                syn.payload_len = known.payload_len;
+            }
         }
         if let Some((side, new)) = self.answered_new_syn(from, segment) {
             self.begin_anew(ctx);
@@ -165,8 +169,11 @@ impl Conn {
             };
         }
         let again = sender.is_none_or(|syn| syn.iss == segment.seq);
-        let answered = sender.is_some() && receiver.is_some();
-        if (again && !answered) || self.closed {
+        let stamps = sender.and_then(|syn| syn.tsval.zip(segment.options.timestamps));
+        if again && stamps.is_some_and(|(newest, stamps)| seq::later(newest, stamps.val)) {
+            return Err(PassReason::Paws);
+        }
+        if (again && !self.open) || self.closed {
             return Ok(());
         }
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and

@@ -164,7 +164,7 @@ impl Conn {
                     ctx.counters.known_data += 1;
                     return flow.on_data(ctx, &segment, pkt);
                 }
-                _ if flow.police_refused(ctx, &segment, pkt) => return,
+                Refusal::BeyondEdge if flow.police_refused(ctx, &segment, pkt) => return,
                 Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
                 Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
             }

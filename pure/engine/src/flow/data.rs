@@ -118,15 +118,9 @@ impl Flow {
             return self.forward_unheld(ctx, piece, pkt);
         }
         let bytes = u64::from(ctx.pool.len(pkt));
-        // Nobody gets more than half of what is left: who comes later finds room.
-        let left_bytes = ctx.limits.held_bytes_total.saturating_sub(ctx.held.bytes);
-        let left_packets = ctx
-            .limits
-            .held_packets_total
-            .saturating_sub(ctx.held.packets);
-        let full = bytes > left_bytes || left_packets == 0;
-        let greedy = self.held_bytes > left_bytes || u64::from(self.held_packets) > left_packets;
-        if full || greedy {
+        if ctx.held.bytes + bytes > ctx.limits.held_bytes_total
+            || ctx.held.packets >= ctx.limits.held_packets_total
+        {
             ctx.counters.unheld += 1;
             return self.forward_unheld(ctx, piece, pkt);
         }

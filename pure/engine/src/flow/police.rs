@@ -42,8 +42,8 @@ impl Flow {
         true
     }
 
-    /// Drops data of a sender held to its window that its receiver has no reason to take: nobody gets
-    /// round the window by it. True if the packet is gone.
+    /// Drops data beyond the edge of a sender that is held to its window by force. True if the packet is
+    /// gone.
     pub(crate) fn police_refused<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
