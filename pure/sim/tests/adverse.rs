@@ -60,6 +60,14 @@ fn every_transfer_completes_intact() {
     let mut failed = Vec::new();
     for seed in 1..=seeds {
         let (scenario, outcome) = simulate(seed);
+        // Nobody here says what its peer refuses for its acknowledgement: the gate must not think so.
+        for reason in [
+            "passed_unacceptable_ack",
+            "passed_no_ack",
+            "passed_bad_checksum",
+        ] {
+            assert_eq!(outcome.counter(reason), 0, "seed {seed}: {reason}");
+        }
         if !outcome.intact || outcome.held_packets > 0 {
             if outcome.held_packets == 0 && !run(&scenario, &mut Wire::default()).intact {
                 println!("seed {seed}: the network does not carry it without the box either");

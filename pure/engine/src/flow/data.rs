@@ -69,8 +69,10 @@ impl Flow {
             return;
         }
         // Of those that acknowledge the same, the one with the newest data has the window (RFC 9293
-        // §3.10.7.4, SND.WL1).
-        let overtaken = segment.ack == self.latest.ack && seq::later(self.latest.seq, segment.seq);
+        // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now.
+        let overtaken = segment.ack == self.latest.ack
+            && seq::later(self.latest.seq, segment.seq)
+            && window <= self.latest.window;
         if seq::later(self.latest.ack, segment.ack) || overtaken {
             return;
         }
