@@ -109,6 +109,9 @@ impl Settings {
         let limits = &self.limits;
         Limits {
             flows: (limits.flows / workers.max(1)).max(1),
+            half_open: (limits.half_open / workers.max(1)).max(1),
+            half_open_per_prefix: (limits.half_open_per_prefix / workers.max(1)).max(1),
+            segments_total: (limits.segments_total / share).max(1),
             held_packets_total: (limits.held_packets_total / share).min(packets),
             held_bytes_total: (limits.held_bytes_total / share).min(bytes),
             ..*limits
@@ -158,5 +161,10 @@ mod tests {
         assert_eq!(jumbo.held_bytes_total, 3072 * (2048 - 320));
         let of_four = settings.worker_limits(4, 1522);
         assert_eq!((of_four.flows, of_four.held_bytes_total), (25, 2_000_000));
+        assert_eq!(
+            (of_four.half_open, of_four.half_open_per_prefix),
+            (1 << 14, 1 << 11)
+        );
+        assert_eq!(of_four.segments_total, 1 << 19);
     }
 }

@@ -143,8 +143,8 @@ fn take(path: &mut Path, estimates: &mut Estimates, ack: &AckEvent, steps: &Step
     if let Some(rtt) = ack.rtt {
         path.on_rtt(rtt);
     }
-    if let Some(rate) = ack.rate {
-        path.max_bw = path.max_bw.max(rate.rate);
+    if let Some(rate) = &ack.rate {
+        path.on_rate(rate, ack.now);
     }
     estimates.measure(ack);
     estimates.step_back(ack.now, steps, path);

@@ -361,9 +361,7 @@ impl QuicController {
             .on_delivered(bytes, newest.at, newest.order, snapshot);
         let sample = self.sampler.take(now, self.path.min_rtt)?;
         self.delivery_rate = sample.rate;
-        if !sample.app_limited || sample.rate > self.path.max_bw {
-            self.path.max_bw = self.path.max_bw.max(sample.rate);
-        }
+        self.path.on_rate(&sample, now);
         Some(sample)
     }
 

@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteRate, Nanos};
+use crate::{ByteRate, Nanos, RateSample};
 
-/// An RTT is of late for so long at most (BBR's `MinRTTFilterLen`), ns.
+/// What is measured is of late for so long at most (BBR's `MinRTTFilterLen`), ns.
 const RECENT: Nanos = 10 * crate::SECOND;
 
 /// The smallest RTT of late.
@@ -39,6 +39,25 @@ impl Recent {
     }
 }
 
+/// The largest delivery rate of late.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecentRate {
+    /// Of the half period before, and of this one, bytes per second.
+    halves: [ByteRate; 2],
+    until: Nanos,
+}
+
+impl RecentRate {
+    fn on_rate(&mut self, rate: ByteRate, now: Nanos) -> ByteRate {
+        if now >= self.until {
+            self.halves = [self.halves[1], 0];
+            self.until = now + RECENT / 2;
+        }
+        self.halves[1] = self.halves[1].max(rate);
+        self.halves[0].max(self.halves[1])
+    }
+}
+
 /// Measurements of the path of one flow, kept by the engine and read by the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
@@ -56,8 +75,11 @@ pub struct Path {
     pub max_rtt: Nanos,
     /// For [`Path::recent_min_rtt`].
     pub recent: Recent,
-    /// Largest delivery rate of the last ten seconds or so, 0 while unknown.
+    /// Largest delivery rate of the last five to ten seconds in which the network was the limit,
+    /// 0 while unknown.
     pub max_bw: ByteRate,
+    /// For `max_bw`.
+    pub recent_rate: RecentRate,
     /// Bytes delivered since the flow began.
     pub delivered: u64,
     /// Bytes marked lost since the flow began.
@@ -84,6 +106,7 @@ impl Path {
             max_rtt: 0,
             recent: Recent::default(),
             max_bw: 0,
+            recent_rate: RecentRate::default(),
             delivered: 0,
             lost: 0,
             inflight: 0,
@@ -105,6 +128,14 @@ impl Path {
         self.latest_rtt = rtt;
         self.min_rtt = self.min_rtt.min(rtt);
         self.max_rtt = self.max_rtt.max(rtt);
+    }
+
+    /// Takes a delivery rate in that was measured at `now`. One that the application has limited
+    /// counts if it is larger than what is known, and no time passes with it, as in BBR.
+    pub fn on_rate(&mut self, sample: &RateSample, now: Nanos) {
+        if !sample.app_limited || sample.rate > self.max_bw {
+            self.max_bw = self.recent_rate.on_rate(sample.rate, now);
+        }
     }
 
     /// Smallest RTT of the last five to ten seconds: that of the flow, unless its path has become
@@ -155,5 +186,30 @@ mod tests {
             assert_eq!(recent, expected_ms * MILLISECOND, "{seconds} s");
         }
         assert_eq!(path.min_rtt, 30 * MILLISECOND);
+    }
+
+    #[test]
+    fn a_path_that_has_become_slower_is_known_after_ten_seconds() {
+        let mut path = Path::new(1448);
+        for (seconds, rate, app_limited, expected) in [
+            (0, 100, false, 100),
+            (1, 900, false, 900),
+            (6, 200, false, 900),
+            // Nothing is known of the path while the application sends less than it carries.
+            (40, 10, true, 900),
+            (90, 10, true, 900),
+            (91, 300, false, 300),
+            (97, 250, false, 300),
+            (103, 250, false, 250),
+            (104, 400, true, 400),
+        ] {
+            let sample = RateSample {
+                rate,
+                app_limited,
+                ..RateSample::default()
+            };
+            path.on_rate(&sample, seconds * SECOND);
+            assert_eq!(path.max_bw, expected, "{seconds} s");
+        }
     }
 }

@@ -10,32 +10,56 @@ const FLOWS_MAX: u64 = 1 << 24;
 const BYTES_MIN: u64 = 64 << 10;
 const BYTES_MAX: u64 = 1 << 40;
 const SEGMENTS_MAX: u64 = 1 << 24;
+const SEGMENTS_TOTAL_MAX: u64 = 1 << 30;
 const RANGES_MAX: u64 = 1 << 16;
 const TIMEOUT_MAX_S: u64 = 7 * 24 * 3600;
 
 /// Reads `[limits]`; what it does not name is as [`Limits::default`] has it.
 pub(crate) fn read(mut section: Section<'_>) -> Result<Limits, Wrong> {
     let mut limits = Limits::default();
-    for (key, max, place) in [
-        ("flows", FLOWS_MAX, &mut limits.flows),
+    for (key, unit, max, place) in [
+        ("flows", "flows", FLOWS_MAX, &mut limits.flows),
+        ("half_open", "handshakes", FLOWS_MAX, &mut limits.half_open),
+        (
+            "half_open_per_prefix",
+            "handshakes",
+            FLOWS_MAX,
+            &mut limits.half_open_per_prefix,
+        ),
         (
             "segments_per_flow",
+            "segments",
             SEGMENTS_MAX,
             &mut limits.segments_per_flow,
         ),
         (
             "sack_ranges_per_flow",
+            "ranges",
             RANGES_MAX,
             &mut limits.sack_ranges_per_flow,
         ),
     ] {
         if let Some(value) = section.take(key) {
-            let unit = key.split('_').next().unwrap_or_default();
             *place = value.integer(1..=max, unit)? as usize;
         }
     }
-    if let Some(value) = section.take("held_packets_total") {
-        limits.held_packets_total = value.integer(1..=SEGMENTS_MAX, "packets")?;
+    for (key, unit, max, place) in [
+        (
+            "held_packets_total",
+            "packets",
+            SEGMENTS_MAX,
+            &mut limits.held_packets_total,
+        ),
+        (
+            "segments_total",
+            "segments",
+            SEGMENTS_TOTAL_MAX,
+            &mut limits.segments_total,
+        ),
+    ] {
+        if let Some(value) = section.take(key) {
+            *place = value.integer(1..=max, unit)?;
+        }
     }
     for (key, place) in [
         ("held_bytes_per_flow", &mut limits.held_bytes_per_flow),

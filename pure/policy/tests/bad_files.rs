@@ -368,6 +368,18 @@ const BAD: &[Bad] = &[
         "1 to 16777216 flows",
     ),
     (
+        "version = 1\n[limits]\nhalf_open = 0\n",
+        (3, 13),
+        "out of range: 0",
+        "1 to 16777216 handshakes",
+    ),
+    (
+        "version = 1\n[limits]\nsegments_total = 2_000_000_000\n",
+        (3, 18),
+        "out of range: 2000000000",
+        "1 to 1073741824 segments",
+    ),
+    (
         "version = 1\n[limits]\nflows = -4\n",
         (3, 9),
         "out of range: -4",

@@ -188,10 +188,13 @@ fn box_and_limits_are_read() {
         control_socket = "/run/w.sock"
         [limits]
         flows = 1000
+        half_open = 400
+        half_open_per_prefix = 40
         held_bytes_per_flow = 1_000_000
         held_bytes_total = 2_000_000
         held_packets_total = 3000
         segments_per_flow = 500
+        segments_total = 100_000_000
         sack_ranges_per_flow = 64
         idle_timeout_s = 60
         handshake_timeout_s = 5
@@ -211,16 +214,18 @@ fn box_and_limits_are_read() {
         config.limits,
         Limits {
             flows: 1000,
+            half_open: 400,
+            half_open_per_prefix: 40,
             held_bytes_per_flow: 1_000_000,
             held_bytes_total: 2_000_000,
             held_packets_total: 3000,
             segments_per_flow: 500,
+            segments_total: 100_000_000,
             sack_ranges_per_flow: 64,
             idle_timeout: 60 * SECOND,
             handshake_timeout: 5 * SECOND,
             closed_linger: 2 * SECOND,
             shrink_after: 3 * SECOND,
-            ..Limits::default()
         }
     );
 }

@@ -376,11 +376,11 @@ fn killing_the_process_costs_no_connection() {
 #[test]
 fn a_trunk_sees_every_interface_and_when_frames_came() {
     let Some(lab) = Lab::new(1500) else { return };
+    let before = windlass_io::monotonic_ns();
     let (mut trunk, ports) = lab.within("m", || {
         let ports = ["a1", "b1"].map(|name| index(name).expect("an interface"));
         (packet::Trunk::open().expect("a trunk"), ports)
     });
-    let before = windlass_io::monotonic_ns();
     // Nobody answers: these are ARP requests.
     for (end, target) in [("a", B), ("b", A)] {
         let target = target.to_string();

@@ -274,8 +274,8 @@ impl Flow {
             self.rack.tlp_allowed = true;
         }
         let rate = self.sampler.take(now, self.path.min_rtt);
-        if let Some(rate) = rate.filter(|r| !r.app_limited || r.rate > self.path.max_bw) {
-            self.path.max_bw = self.path.max_bw.max(rate.rate);
+        if let Some(rate) = &rate {
+            self.path.on_rate(rate, now);
         }
         self.train.on_ack(now, &self.path);
         self.finish_probe(now, dsack, before);

@@ -31,8 +31,8 @@ impl Model {
         self.sampler
             .on_delivered(mss, packet.sent_at, packet.number, &packet.snapshot);
         let rate = self.sampler.take(self.now, self.path.min_rtt);
-        if let Some(rate) = rate {
-            self.path.max_bw = self.path.max_bw.max(rate.rate);
+        if let Some(rate) = &rate {
+            self.path.on_rate(rate, self.now);
         }
         let (lost, lost_ranges) = self.notice_losses(packet.number);
         (self.path.delivered, self.path.lost) = (self.sampler.delivered, self.sampler.lost);

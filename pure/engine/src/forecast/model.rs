@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 
 use windlass_cc::{
-    ByteRate, Controller, Nanos, Path, Phase, RateSampler, RateSnapshot, Seeded, SendEvent,
-    Settings, rate_over,
+    ByteRate, Controller, Nanos, Path, Phase, RateSample, RateSampler, RateSnapshot, Seeded,
+    SendEvent, Settings, rate_over,
 };
 
 /// A path.
@@ -94,7 +94,14 @@ impl Model {
         let mut path = Path::new(link.mss.max(1));
         if known {
             path.on_rtt(link.rtt);
-            path.max_bw = link.rate;
+            let rate = link.rate;
+            path.on_rate(
+                &RateSample {
+                    rate,
+                    ..RateSample::default()
+                },
+                0,
+            );
             path.inflight = link.bdp();
         }
         let cc = Controller::new(settings, &path, seed);

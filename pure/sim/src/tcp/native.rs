@@ -195,8 +195,8 @@ impl Sender {
             if let Some(rtt) = p.rtt {
                 path.on_rtt(rtt);
             }
-            if let Some(rate) = rate.filter(|r| !r.app_limited || r.rate > path.max_bw) {
-                path.max_bw = path.max_bw.max(rate.rate);
+            if let Some(rate) = &rate {
+                path.on_rate(rate, ack.now);
             }
             let event = AckEvent {
                 now: ack.now,
