@@ -11,7 +11,7 @@ pub trait Driver: Pool {
     /// Returns how many. Never blocks.
     fn receive(&mut self, side: Side, max: usize, into: &mut Vec<Pkt>) -> io::Result<usize>;
     /// Transmits all of `out` and leaves it empty. What the ring cannot take now stays queued
-    /// inside, in order, up to 4096 a side (`TX_BACKLOG_PACKETS`); the rest is dropped and counted.
+    /// inside, in order, up to a quarter of the frames a side; the rest is dropped and counted.
     fn transmit(&mut self, out: &mut Vec<Tx>) -> io::Result<()>;
     /// Sleeps until a packet has come, or for `timeout_ns` (`None`: as long as it takes). May
     /// return early, and does when packets are still waiting to be transmitted.
@@ -26,8 +26,12 @@ pub trait Driver: Pool {
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;
 }
 
-/// Packets per side that wait inside a driver for room in the transmit ring.
-pub const TX_BACKLOG_PACKETS: usize = 4096;
+/// Packets per side that wait inside a driver for room in the transmit ring: what flows that are let
+/// go of have queued leaves at once, and none of it should be lost. Half of the frames are left for
+/// reception while nothing can be sent.
+pub(crate) fn tx_backlog_packets(frames: u32) -> usize {
+    (frames / 4).max(1) as usize
+}
 
 /// Which kind of driver to open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -11,7 +11,7 @@ use super::MAX_PACKET_BYTES;
 use super::offload::Offload;
 use super::slab::Slab;
 use super::socket::Interface;
-use crate::driver::{Driver, DriverConfig, DriverStats, SideStats, TX_BACKLOG_PACKETS};
+use crate::driver::{Driver, DriverConfig, DriverStats, SideStats, tx_backlog_packets};
 use crate::sys;
 
 /// Longest sleep while packets wait for room in the kernel, nanoseconds.
@@ -30,6 +30,7 @@ struct Port {
 #[derive(Debug)]
 pub struct PacketDriver {
     ports: [Port; 2],
+    backlog_max: usize,
     slab: Slab,
     staging: Vec<u8>,
     rx_starved: u64,
@@ -46,11 +47,12 @@ impl PacketDriver {
             Ok::<_, io::Error>(Port {
                 interface: Interface::open(name)?,
                 stats: SideStats::default(),
-                backlog: VecDeque::with_capacity(TX_BACKLOG_PACKETS),
+                backlog: VecDeque::new(),
             })
         };
         Ok(PacketDriver {
             ports: [port(&config.inside)?, port(&config.outside)?],
+            backlog_max: tx_backlog_packets(config.frames),
             slab: Slab::new(config.frames, config.frame_size),
             staging: vec![0; MAX_PACKET_BYTES as usize],
             rx_starved: 0,
@@ -149,7 +151,7 @@ impl Driver for PacketDriver {
             if port.backlog.is_empty() && port.send(&mut self.slab, tx) {
                 continue;
             }
-            if port.backlog.len() < TX_BACKLOG_PACKETS {
+            if port.backlog.len() < self.backlog_max {
                 port.backlog.push_back(tx);
             } else {
                 self.slab.free(tx.pkt);

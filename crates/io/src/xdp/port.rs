@@ -8,7 +8,7 @@ use windlass_engine::{Pkt, Pool, Tx};
 use super::frames::{Frames, Part};
 use super::offload::prepare_checksum;
 use super::socket::{FRAME_RING_ENTRIES, Socket};
-use crate::driver::{SideStats, TX_BACKLOG_PACKETS};
+use crate::driver::{SideStats, tx_backlog_packets};
 
 /// Frames kept ready for reception, at most.
 const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
@@ -21,6 +21,7 @@ pub(crate) struct Port {
     pub(crate) socket: Socket,
     stats: SideStats,
     backlog: VecDeque<Tx>,
+    backlog_max: usize,
     /// Frames to keep in the fill ring.
     fill_frames: u32,
     /// The kernel completes checksums that are asked for with tx metadata.
@@ -35,7 +36,8 @@ impl Port {
         Port {
             socket,
             stats: SideStats::default(),
-            backlog: VecDeque::with_capacity(TX_BACKLOG_PACKETS),
+            backlog: VecDeque::new(),
+            backlog_max: tx_backlog_packets(frames),
             fill_frames: FILL_FRAMES_MAX.min(frames / FILL_FRACTION),
             metadata,
             in_flight: 0,
@@ -114,7 +116,7 @@ impl Port {
         if self.backlog.is_empty() && self.enqueue(frames, tx) {
             return;
         }
-        if self.backlog.len() < TX_BACKLOG_PACKETS {
+        if self.backlog.len() < self.backlog_max {
             self.backlog.push_back(tx);
         } else {
             self.drop_packet(frames, tx.pkt);

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use windlass_engine::Side;
+use windlass_engine::{Pool, Side, Tx, TxChecksum};
 use windlass_io::interface::{Interface, Severity, check, index};
 use windlass_io::{Driver, Mode, Prefer, Session, packet};
 use windlass_wire::FlowKey;
@@ -70,6 +70,37 @@ fn one_frame_may_be_in_the_ring_twice() {
             2 * inside.rx_packets
         );
         assert_eq!(stats.frames_held, 0, "{stats:?}");
+    }
+}
+
+/// What flows had queued leaves at once when they are let go of: more than a ring takes.
+#[test]
+fn a_burst_that_exceeds_the_ring_waits() {
+    const PACKETS: usize = 8000;
+    for prefer in [Prefer::Auto, Prefer::Packet] {
+        let Some(lab) = Lab::new(1500) else { return };
+        let config = windlass_io::DriverConfig {
+            frames: 32_768,
+            ..config(prefer)
+        };
+        let Some(box_) = Forwarder::start(&lab, config, 1) else {
+            return;
+        };
+        box_.order(|_, drivers| {
+            let driver = &mut drivers[0];
+            let mut out: Vec<Tx> = (0..PACKETS)
+                .map(|_| {
+                    let pkt = driver.alloc(60).expect("a frame");
+                    driver.head_mut(pkt).fill(0);
+                    let (to, checksum) = (Side::Outside, TxChecksum::Done);
+                    Tx { pkt, to, checksum }
+                })
+                .collect();
+            driver.transmit(&mut out).expect("transmit");
+        });
+        let outside = box_.stop().stats[0].sides[Side::Outside.index()];
+        assert_eq!(outside.tx_dropped, 0, "{prefer:?}");
+        assert!(outside.tx_packets >= PACKETS as u64, "{prefer:?}");
     }
 }
 
