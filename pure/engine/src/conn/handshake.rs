@@ -1,5 +1,6 @@
 //! The handshake: what the SYNs settle, and which directions policy wants governed.
 
+use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::{Gate, is_echo};
@@ -118,6 +119,8 @@ impl Conn {
         if known.is_some_and(|known| known.iss == syn.iss && !known.offers_the_same(&syn)) {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
+        let sent_again = known.is_some_and(|known| known.iss == syn.iss);
+        self.ends[from.index()].syn_at = (!sent_again).then_some(ctx.now);
         self.ends[from.index()].syn = Some(syn);
         if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn) {
             self.gate = Some(Gate::new([&inside, &outside], ctx.now));
@@ -125,12 +128,24 @@ impl Conn {
         if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
             self.establish(ctx);
         }
+        if segment.flags.has(Flags::ACK) {
+            self.measure_handshake(ctx.now, from);
+        }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
         if let Some(reason) = self.pass {
             ctx.counters.pass(reason);
         }
         ctx.emit(pkt, from.other(), &inserted);
+    }
+
+    /// The end at `from` has answered the SYN of the other one.
+    pub(super) fn measure_handshake(&mut self, now: Nanos, from: Side) {
+        let sender = from.other().index();
+        let sent_at = self.ends[sender].syn_at.take();
+        if let (Some(flow), Some(sent_at)) = (&mut self.flows[sender], sent_at) {
+            flow.handshake_rtt = Some(now - sent_at);
+        }
     }
 
     /// What a segment may say while the handshake is under way, and what a SYN may say after it (RFC

@@ -21,6 +21,8 @@ use handshake::Syn;
 #[derive(Clone, Copy, Debug, Default)]
 struct End {
     syn: Option<Syn>,
+    /// When it sent its SYN, if that was once, and while it is not answered.
+    syn_at: Option<Nanos>,
     fin: bool,
 }
 
@@ -205,7 +207,11 @@ impl Conn {
         }
         if let Some(gate) = &mut self.gate {
             gate.note(ctx.now, from, segment);
+            let opens = gate.is_open() && !self.open;
             self.open = gate.is_open();
+            if opens {
+                self.measure_handshake(ctx.now, from);
+            }
         }
         if segment.flags.has(Flags::FIN) {
             self.ends[from.index()].fin = true;

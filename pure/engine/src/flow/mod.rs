@@ -208,6 +208,9 @@ pub(crate) struct Flow {
     marks_due: Option<u64>,
     marked_bytes: u64,
     cwr_due: bool,
+    /// From the SYN of the sender to its answer, if neither was sent again: for time-outs until data
+    /// have been acknowledged.
+    pub handshake_rtt: Option<Nanos>,
     rto_at: Option<Nanos>,
     rto_backoff: u32,
     probe_at: Option<Nanos>,
@@ -277,6 +280,7 @@ impl Flow {
             marks_due: None,
             marked_bytes: 0,
             cwr_due: false,
+            handshake_rtt: None,
             rto_at: None,
             rto_backoff: 0,
             probe_at: None,
@@ -390,9 +394,11 @@ impl Flow {
 
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
     fn rto(&self) -> Nanos {
-        let base = match self.path.srtt {
-            0 => RTO_INITIAL,
-            srtt => srtt + (4 * self.path.rttvar).max(RTO_MIN),
+        let base = match (self.path.srtt, self.handshake_rtt) {
+            (0, None) => RTO_INITIAL,
+            // The first sample's variation is half of it.
+            (0, Some(rtt)) => rtt + (2 * rtt).max(RTO_MIN),
+            (srtt, _) => srtt + (4 * self.path.rttvar).max(RTO_MIN),
         };
         (base << self.rto_backoff.min(6)).min(RTO_MAX)
     }

@@ -101,19 +101,20 @@ impl Rack {
             self.reo_wnd_mult = 1;
         }
     }
+}
 
-    /// RFC 8985 §7.2: the probe time-out after the last transmission or ACK.
-    pub(crate) fn probe_timeout(&self, path: &Path, inflight: u64) -> Nanos {
-        if path.srtt == 0 {
-            return windlass_cc::SECOND;
-        }
-        let single = if inflight <= u64::from(path.mss) {
-            MAX_ACK_DELAY
-        } else {
-            2 * MILLISECOND
-        };
-        2 * path.srtt + single
-    }
+/// RFC 8985 §7.2: the probe time-out after the last transmission or ACK. `single`: no more than one
+/// segment is in flight.
+pub(crate) fn probe_timeout(srtt: Option<Nanos>, single: bool) -> Nanos {
+    let Some(srtt) = srtt else {
+        return windlass_cc::SECOND;
+    };
+    let delayed = if single {
+        MAX_ACK_DELAY
+    } else {
+        2 * MILLISECOND
+    };
+    2 * srtt + delayed
 }
 
 #[cfg(test)]
@@ -174,8 +175,9 @@ mod tests {
 
     #[test]
     fn one_segment_waits_for_the_delayed_ack() {
-        let rack = Rack::default();
-        assert_eq!(rack.probe_timeout(&path(), 1000), 250 * MILLISECOND);
-        assert_eq!(rack.probe_timeout(&path(), 5000), 202 * MILLISECOND);
+        let rtt = Some(100 * MILLISECOND);
+        assert_eq!(probe_timeout(rtt, true), 250 * MILLISECOND);
+        assert_eq!(probe_timeout(rtt, false), 202 * MILLISECOND);
+        assert_eq!(probe_timeout(None, true), windlass_cc::SECOND);
     }
 }

@@ -3,7 +3,7 @@
 use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
 
 use super::ack::Score;
-use super::{Flow, Recovery};
+use super::{Flow, Recovery, rack};
 use crate::context::Context;
 use crate::{PassReason, Pool};
 
@@ -92,7 +92,12 @@ impl Flow {
             && self.sacked_bytes == 0
             && self.setup.receiver_sacks;
         self.probe_at = wanted.then(|| {
-            let at = now + self.rack.probe_timeout(&self.path, self.inflight);
+            let srtt = match self.path.srtt {
+                0 => self.handshake_rtt,
+                srtt => Some(srtt),
+            };
+            let single = self.inflight <= u64::from(self.path.mss);
+            let at = now + rack::probe_timeout(srtt, single);
             self.rto_at.map_or(at, |rto| at.min(rto))
         });
     }
