@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
 use windlass_engine::{Pkt, Pool, Side, Tx, TxChecksum};
-use windlass_wire::FlowKey;
+use windlass_wire::{FlowKey, Segment};
 
 use super::MAX_PACKET_BYTES;
 use super::offload::Offload;
@@ -99,6 +99,9 @@ impl Pool for PacketDriver {
     }
     fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
         self.slab.head_mut(pkt)
+    }
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        self.slab.verify(pkt, segment)
     }
     fn len(&self, pkt: Pkt) -> u32 {
         self.slab.len(pkt)

@@ -4,6 +4,7 @@ use windlass_engine::TxChecksum;
 
 pub(super) const HEADER_BYTES: usize = 10;
 const NEEDS_CSUM: u8 = 1;
+const DATA_VALID: u8 = 2;
 const GSO_NONE: u8 = 0;
 /// What a VLAN tag adds, bytes.
 pub(super) const VLAN_TAG_BYTES: u16 = 4;
@@ -26,6 +27,8 @@ pub struct Offload {
     pub checksum: TxChecksum,
     /// Its segmentation.
     pub gso: Option<Gso>,
+    /// Whoever received it has found its checksum right: a network card, mostly.
+    pub verified: bool,
 }
 
 impl Offload {
@@ -33,6 +36,7 @@ impl Offload {
     pub const NONE: Offload = Offload {
         checksum: TxChecksum::Done,
         gso: None,
+        verified: false,
     };
 
     pub(super) fn parse(header: &[u8; HEADER_BYTES]) -> Offload {
@@ -49,7 +53,11 @@ impl Offload {
             size: word(4),
             header_len: word(2),
         });
-        Offload { checksum, gso }
+        Offload {
+            checksum,
+            gso,
+            verified: header[0] & DATA_VALID != 0,
+        }
     }
 
     /// For a frame of `len` bytes: one that was cut to a single segment needs no segmentation.
@@ -101,7 +109,17 @@ mod tests {
             size: 1448,
             header_len: 66,
         }),
+        verified: false,
     };
+
+    /// Of what is sent nobody is told so: it may have been changed.
+    #[test]
+    fn verified_is_what_was_received_only() {
+        let received = Offload::parse(&[DATA_VALID, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(received.checksum, TxChecksum::Done);
+        assert!(received.verified && !Offload::NONE.verified);
+        assert_eq!(received.header(1514), Offload::NONE.header(1514));
+    }
 
     #[test]
     fn headers_survive_the_round_trip() {

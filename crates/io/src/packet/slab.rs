@@ -1,6 +1,7 @@
 //! The packet pool of the AF_PACKET driver: small frames, and large ones for offload segments.
 
 use windlass_engine::{Pkt, Pool};
+use windlass_wire::{Segment, verify_tcp};
 
 use super::MAX_PACKET_BYTES;
 use super::offload::Offload;
@@ -121,6 +122,10 @@ impl Pool for Slab {
         &mut self.memory[at..at + len]
     }
 
+    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
+        self.live(pkt).offload.verified || verify_tcp(self.head(pkt), segment)
+    }
+
     fn len(&self, pkt: Pkt) -> u32 {
         self.live(pkt).len
     }
@@ -164,6 +169,22 @@ impl Pool for Slab {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_checksum_that_was_verified_on_reception_is_not_verified_again() {
+        let mut frame = windlass_wire::FrameSpec::default().build();
+        let segment = windlass_wire::parse(&frame, frame.len() as u32).expect("a segment");
+        frame[usize::from(segment.at.tcp) + 4] ^= 1;
+        let mut slab = Slab::new(8, 2048);
+        for verified in [false, true] {
+            let offload = Offload {
+                verified,
+                ..Offload::NONE
+            };
+            let pkt = slab.store(&frame, offload).expect("room");
+            assert_eq!(slab.verify(pkt, &segment), verified);
+        }
+    }
 
     #[test]
     fn small_and_large_frames_do_not_overlap() {
