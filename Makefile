@@ -59,8 +59,10 @@ test: lint
 	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
-# The long runs: 10,000 adverse networks; 1 GB each way through the box, killed in mid-transfer.
+# The long runs: 10,000 adverse networks; packetdrill's scripts (where PACKETDRILL_SRC names a checkout of it); 1 GB each
+# way through the box, killed in mid-transfer.
 soak: build
+	tools/packetdrill --windlass "$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6

@@ -109,6 +109,7 @@ impl Settings {
         let limits = &self.limits;
         Limits {
             flows: (limits.flows / workers.max(1)).max(1),
+            flows_per_prefix: (limits.flows_per_prefix / workers.max(1)).max(1),
             half_open: (limits.half_open / workers.max(1)).max(1),
             half_open_per_prefix: (limits.half_open_per_prefix / workers.max(1)).max(1),
             segments_total: (limits.segments_total / share).max(1),

@@ -5,11 +5,11 @@ use hashbrown::HashMap;
 use slab::Slab;
 use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
 
+use crate::admission::Admission;
 use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::Decide;
-use crate::half_open::HalfOpen;
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
@@ -34,7 +34,7 @@ pub struct Engine {
     limits: Limits,
     table: HashMap<FlowKey, u32, FixedState>,
     conns: Slab<Conn>,
-    half_open: HalfOpen,
+    admission: Admission,
     wheel: Wheel,
     fired: Vec<u32>,
     counters: Counters,
@@ -58,7 +58,7 @@ impl Engine {
             limits,
             table: HashMap::with_hasher(FixedState::with_seed(seed)),
             conns: Slab::new(),
-            half_open: HalfOpen::new(seed),
+            admission: Admission::new(seed),
             wheel: Wheel::new(now),
             fired: Vec::new(),
             counters: Counters::default(),
@@ -186,8 +186,9 @@ impl Engine {
         conn.on_packet(&mut ctx, from, segment, pkt);
         Self::arm(wheel, conn, index, now, ctx.limits);
         let passing = conn.passing();
-        if let Some(bucket) = conn.take_half_open() {
-            self.half_open.end(bucket);
+        let (bucket, opened) = (conn.bucket, conn.end_half_open());
+        if opened {
+            self.admission.end_handshake(bucket);
         }
         if was_passing.is_none() && passing.is_some_and(Self::worth_excluding) {
             self.note_excluded(key);
@@ -362,10 +363,8 @@ impl Engine {
         if !is_first_syn(segment) {
             return Err(PassReason::NoSyn);
         }
-        let bucket = self.half_open.bucket(segment.key.src);
-        if self.half_open.of_prefix(bucket) >= self.limits.half_open_per_prefix {
-            return Err(PassReason::HandshakeLimit);
-        }
+        let bucket = self.admission.bucket(segment.key.src);
+        self.admission.admits(bucket, &self.limits)?;
         self.evict_half_open(now, pool, out);
         if self.conns.len() >= self.limits.flows {
             return Err(PassReason::FlowLimit);
@@ -376,10 +375,10 @@ impl Engine {
             .wrapping_mul(6_364_136_223_846_793_005)
             .wrapping_add(1_442_695_040_888_963_407);
         let first_end = if swapped { from.other() } else { from };
-        let index = self.conns.insert(Conn::new(key, first_end, now, self.seed)) as u32;
+        let conn = Conn::new(key, first_end, bucket, now, self.seed);
+        let index = self.conns.insert(conn) as u32;
         self.table.insert(key, index);
-        self.conns[index as usize].half_open = Some(bucket);
-        self.half_open.begin(index, now, bucket);
+        self.admission.begin(index, now, bucket);
         Ok(index)
     }
 
@@ -388,9 +387,10 @@ impl Engine {
         let conn = self.conns.remove(index as usize);
         self.table.remove(&conn.key);
         self.wheel.cancel(index);
-        if let Some(bucket) = conn.half_open {
-            self.half_open.end(bucket);
+        if conn.half_open {
+            self.admission.end_handshake(conn.bucket);
         }
+        self.admission.end(conn.bucket);
     }
 
     /// Makes room for another handshake: the oldest is least likely to be completed.
@@ -398,13 +398,13 @@ impl Engine {
         let conns = &self.conns;
         let under_way = |index: u32, began: Nanos| {
             let conn = conns.get(index as usize);
-            conn.is_some_and(|conn| conn.began == began && conn.half_open.is_some())
+            conn.is_some_and(|conn| conn.began == began && conn.half_open)
         };
-        self.half_open.tidy(under_way);
-        if self.half_open.count() < self.limits.half_open {
+        self.admission.tidy(under_way);
+        if !self.admission.is_full(&self.limits) {
             return;
         }
-        if let Some(index) = self.half_open.oldest(under_way) {
+        if let Some(index) = self.admission.oldest(under_way) {
             let (mut ctx, conns, _) = self.split(now, pool, out);
             conns[index as usize].let_go(&mut ctx, PassReason::Closed);
             ctx.counters.half_open_evicted += 1;

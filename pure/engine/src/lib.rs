@@ -6,6 +6,7 @@
 //! enforcing would make of a flow that is only watched.
 #![forbid(unsafe_code)]
 
+mod admission;
 mod conn;
 mod context;
 mod counters;
@@ -13,7 +14,6 @@ mod decide;
 mod engine;
 mod flow;
 mod forecast;
-mod half_open;
 mod limits;
 mod peer;
 mod port;

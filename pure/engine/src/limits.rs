@@ -8,6 +8,8 @@ use windlass_cc::{MILLISECOND, Nanos, SECOND};
 pub struct Limits {
     /// Connections tracked at once. Beyond it new connections pass ([`crate::PassReason::FlowLimit`]).
     pub flows: usize,
+    /// Of these, begun by one prefix (/24 of IPv4, /48 of IPv6), with the same behaviour.
+    pub flows_per_prefix: usize,
     /// Handshakes under way at once. Beyond it the oldest is forgotten, and passes.
     pub half_open: usize,
     /// Handshakes under way from one prefix (/24 of IPv4, /48 of IPv6). Beyond it new connections pass
@@ -41,6 +43,7 @@ impl Default for Limits {
     fn default() -> Self {
         Limits {
             flows: 1 << 20,
+            flows_per_prefix: 1 << 19,
             half_open: 1 << 16,
             half_open_per_prefix: 1 << 13,
             held_bytes_per_flow: 256 << 20,

@@ -19,6 +19,12 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<Limits, Wrong> {
     let mut limits = Limits::default();
     for (key, unit, max, place) in [
         ("flows", "flows", FLOWS_MAX, &mut limits.flows),
+        (
+            "flows_per_prefix",
+            "flows",
+            FLOWS_MAX,
+            &mut limits.flows_per_prefix,
+        ),
         ("half_open", "handshakes", FLOWS_MAX, &mut limits.half_open),
         (
             "half_open_per_prefix",

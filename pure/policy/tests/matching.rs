@@ -188,6 +188,7 @@ fn box_and_limits_are_read() {
         control_socket = "/run/w.sock"
         [limits]
         flows = 1000
+        flows_per_prefix = 100
         half_open = 400
         half_open_per_prefix = 40
         held_bytes_per_flow = 1_000_000
@@ -214,6 +215,7 @@ fn box_and_limits_are_read() {
         config.limits,
         Limits {
             flows: 1000,
+            flows_per_prefix: 100,
             half_open: 400,
             half_open_per_prefix: 40,
             held_bytes_per_flow: 1_000_000,

@@ -213,7 +213,13 @@ impl Conn {
             armed_at: self.armed_at,
             began: self.began,
             half_open: self.half_open,
-            ..Conn::new(self.key, self.first_end, ctx.now, self.seed.wrapping_add(1))
+            ..Conn::new(
+                self.key,
+                self.first_end,
+                self.bucket,
+                ctx.now,
+                self.seed.wrapping_add(1),
+            )
         };
     }
 

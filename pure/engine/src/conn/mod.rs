@@ -6,11 +6,11 @@ mod handshake;
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
 
+use crate::admission::Bucket;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::Decide;
 use crate::flow::{Flow, Latest};
-use crate::half_open::Bucket;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
@@ -58,15 +58,23 @@ pub(crate) struct Conn {
     peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
     pub began: Nanos,
-    /// Where it is counted while its handshake is under way.
-    pub half_open: Option<Bucket>,
+    /// Where it is counted.
+    pub bucket: Bucket,
+    /// It is counted among the handshakes under way.
+    pub half_open: bool,
     /// When the wheel will call, if it will.
     pub armed_at: Option<Nanos>,
     seed: u64,
 }
 
 impl Conn {
-    pub(crate) fn new(key: FlowKey, first_end: Side, now: Nanos, seed: u64) -> Self {
+    pub(crate) fn new(
+        key: FlowKey,
+        first_end: Side,
+        bucket: Bucket,
+        now: Nanos,
+        seed: u64,
+    ) -> Self {
         Conn {
             key,
             first_end,
@@ -81,7 +89,8 @@ impl Conn {
             peer: None,
             last_seen: now,
             began: now,
-            half_open: None,
+            bucket,
+            half_open: true,
             armed_at: None,
             seed,
         }
@@ -435,10 +444,10 @@ impl Conn {
         self.pass.get_or_insert(reason);
     }
 
-    /// Where it was counted, once its handshake is not under way any more, or does not matter.
-    pub(crate) fn take_half_open(&mut self) -> Option<Bucket> {
+    /// True once, when its handshake is not under way any more, or does not matter.
+    pub(crate) fn end_half_open(&mut self) -> bool {
         let over = self.open || self.closed || self.pass.is_some();
-        self.half_open.take_if(|_| over)
+        over && std::mem::take(&mut self.half_open)
     }
 
     /// The name of the connection with the end on `side` first.

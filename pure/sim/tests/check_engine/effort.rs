@@ -152,6 +152,28 @@ fn handshakes_under_way_are_limited() {
     assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
 }
 
+/// One prefix does not fill the table, and its places come back.
+#[test]
+fn a_prefix_has_a_share_of_the_table() {
+    let limits = Limits {
+        flows_per_prefix: 50,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    for client in 0..200 {
+        let frame = syn(&bench, 0xff_0000 + client);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    let passed = |bench: &Bench| bench.engine.counters().passed[PassReason::FlowLimit as usize];
+    assert_eq!((bench.engine.connections(), passed(&bench)), (50, 150));
+    bench.handshake();
+    assert_eq!(bench.engine.connections(), 51, "of another prefix");
+    bench.pass(80 * SECOND);
+    let frame = syn(&bench, 0xff_0000);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!((bench.engine.connections(), passed(&bench)), (2, 150));
+}
+
 /// A SYN-ACK and one ACK with wrong numbers do not make a connection; the third ACK does.
 #[test]
 fn only_the_third_ack_opens() {

@@ -1,9 +1,12 @@
-//! Handshakes under way: how many there may be, of whom, and which one goes first.
+//! Who may have a place in the table: connections and handshakes under way, in all and of one prefix, and
+//! which handshake goes first.
 
 use std::collections::VecDeque;
 
 use windlass_cc::Nanos;
 use windlass_wire::Addr;
+
+use crate::{Limits, PassReason};
 
 /// Prefixes are told apart by a hash of so many values: two that meet share a share.
 const BUCKETS: usize = 4096;
@@ -11,33 +14,35 @@ const BUCKETS: usize = 4096;
 const V6_PREFIX_BITS: u32 = 48;
 const V4_PREFIX_BITS: u32 = 96 + 24;
 
-/// The part of the books that a connection belongs to while its handshake is under way.
+/// The part of the books that a connection belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bucket(u16);
 
+/// What those of one prefix have.
+#[derive(Clone, Copy, Debug, Default)]
+struct Share {
+    connections: u32,
+    half_open: u32,
+}
+
 /// The books of an engine.
 #[derive(Debug)]
-pub(crate) struct HalfOpen {
+pub(crate) struct Admission {
     /// Oldest first: slab index of the connection, and when it began. Some are open by now, or gone.
     queue: VecDeque<(u32, Nanos)>,
-    count: usize,
-    by_prefix: Vec<u32>,
+    half_open: usize,
+    by_prefix: Vec<Share>,
     seed: u64,
 }
 
-impl HalfOpen {
+impl Admission {
     pub(crate) fn new(seed: u64) -> Self {
-        HalfOpen {
+        Admission {
             queue: VecDeque::new(),
-            count: 0,
-            by_prefix: vec![0; BUCKETS],
+            half_open: 0,
+            by_prefix: vec![Share::default(); BUCKETS],
             seed,
         }
-    }
-
-    /// Handshakes under way.
-    pub(crate) fn count(&self) -> usize {
-        self.count
     }
 
     /// Where the one who sends a SYN from `source` is counted. The seed keeps others from choosing.
@@ -54,24 +59,45 @@ impl HalfOpen {
         Bucket(((key ^ key >> 31) % BUCKETS as u64) as u16)
     }
 
-    /// Handshakes of the same prefix.
-    pub(crate) fn of_prefix(&self, bucket: Bucket) -> usize {
-        self.by_prefix[usize::from(bucket.0)] as usize
+    /// Whether there is a place for one more of them, or why not.
+    pub(crate) fn admits(&self, bucket: Bucket, limits: &Limits) -> Result<(), PassReason> {
+        let share = self.by_prefix[usize::from(bucket.0)];
+        if share.half_open as usize >= limits.half_open_per_prefix {
+            return Err(PassReason::HandshakeLimit);
+        }
+        if share.connections as usize >= limits.flows_per_prefix {
+            return Err(PassReason::FlowLimit);
+        }
+        Ok(())
     }
 
-    /// A handshake begins.
+    /// As many handshakes as may be are under way.
+    pub(crate) fn is_full(&self, limits: &Limits) -> bool {
+        self.half_open >= limits.half_open
+    }
+
+    /// A connection begins, with its handshake.
     pub(crate) fn begin(&mut self, index: u32, now: Nanos, bucket: Bucket) {
         self.queue.push_back((index, now));
-        self.count += 1;
-        self.by_prefix[usize::from(bucket.0)] += 1;
+        self.half_open += 1;
+        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        share.half_open += 1;
+        share.connections += 1;
     }
 
-    /// It is complete, or forgotten.
+    /// Its handshake is not under way any more.
+    pub(crate) fn end_handshake(&mut self, bucket: Bucket) {
+        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        debug_assert!(self.half_open > 0 && share.half_open > 0);
+        self.half_open = self.half_open.saturating_sub(1);
+        share.half_open = share.half_open.saturating_sub(1);
+    }
+
+    /// It is forgotten.
     pub(crate) fn end(&mut self, bucket: Bucket) {
-        let of_prefix = &mut self.by_prefix[usize::from(bucket.0)];
-        debug_assert!(self.count > 0 && *of_prefix > 0);
-        self.count = self.count.saturating_sub(1);
-        *of_prefix = of_prefix.saturating_sub(1);
+        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        debug_assert!(share.connections > 0);
+        share.connections = share.connections.saturating_sub(1);
     }
 
     /// The oldest that is still under way. `is_half_open` says so of a connection and its beginning.
@@ -89,7 +115,7 @@ impl HalfOpen {
 
     /// Forgets those that are not under way any more, once they are the most.
     pub(crate) fn tidy(&mut self, mut is_half_open: impl FnMut(u32, Nanos) -> bool) {
-        if self.queue.len() > 2 * self.count + BUCKETS {
+        if self.queue.len() > 2 * self.half_open + BUCKETS {
             self.queue
                 .retain(|&(index, began)| is_half_open(index, began));
         }
