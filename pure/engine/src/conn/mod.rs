@@ -1,7 +1,9 @@
-//! A connection: its two directions, its timers, its end. `handshake` knows its beginning.
+//! A connection: its two directions, its timers, its end. `handshake` knows its beginning, `gate` what its
+//! ends accept, `refusal` what becomes of the rest.
 
 mod gate;
 mod handshake;
+mod refusal;
 
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
@@ -14,7 +16,7 @@ use crate::flow::{Flow, Latest};
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
-use gate::{Gate, Refusal};
+use gate::Gate;
 use handshake::Syn;
 
 /// One end of the connection.
@@ -133,66 +135,6 @@ impl Conn {
             Some(segment) => self.on_ends_packet(ctx, from, &segment, pkt),
             None => ctx.pool.free(pkt),
         }
-    }
-
-    /// Whether the end that a packet is for would accept it.
-    fn judge(&mut self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
-        match &mut self.gate {
-            Some(gate) if !segment.flags.has(Flags::SYN) => gate.judge(now, from, segment),
-            _ => {
-                let judged = self.judge_handshake(from, segment);
-                judged.map_err(Refusal::Unacceptable)
-            }
-        }
-    }
-
-    /// A packet that its receiver would drop goes on unchanged, but for what two boxes say to each
-    /// other.
-    fn refuse<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        from: Side,
-        segment: &Segment,
-        pkt: Pkt,
-        refusal: Refusal,
-    ) {
-        let mut segment = *segment;
-        if let Some(peer) = &mut self.peer {
-            let known = refusal == Refusal::Known;
-            match peer.cleanses(ctx, from, &segment, pkt, known) {
-                Some(clean) => segment = clean,
-                None => return ctx.pool.free(pkt),
-            }
-        }
-        if refusal == Refusal::EarlyReset {
-            self.let_go(ctx, PassReason::Closed);
-        }
-        let flow = self.flows[from.index()].as_mut();
-        if let Some(flow) = flow.filter(|flow| flow.passing().is_none()) {
-            match refusal {
-                // Its receiver repeats its acknowledgement, and so does the box in its place.
-                Refusal::Known => {
-                    ctx.counters.known_data += 1;
-                    return flow.on_data(ctx, &segment, pkt);
-                }
-                Refusal::BeyondEdge if flow.police_refused(ctx, &segment, pkt) => return,
-                Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
-                Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
-            }
-        }
-        let acknowledged = self.flows[from.other().index()].as_ref();
-        if refusal == Refusal::Overtaken && acknowledged.is_some_and(|flow| flow.enforcing()) {
-            ctx.counters.overtaken_dropped += 1;
-            return ctx.pool.free(pkt);
-        }
-        let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
-        ctx.counters.pass(match (passing, refusal) {
-            (Some(passing), _) => passing,
-            (None, Refusal::Unacceptable(reason)) => reason,
-            (None, Refusal::Overtaken) => PassReason::Paws,
-            (None, _) => PassReason::OutOfWindow,
-        });
-        ctx.emit(pkt, from.other(), &segment);
     }
 
     /// Takes a packet in as the end sent it.
@@ -357,22 +299,6 @@ impl Conn {
         }
         self.tell_shown_edges();
         self.give_up_what_is_not_seen(ctx);
-    }
-
-    /// An end whose every segment is refused, while the box's own time-outs pass without an answer:
-    /// it is accepted elsewhere, by numbers that the box has not seen.
-    fn give_up_what_is_not_seen<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        let Some(gate) = &self.gate else { return };
-        for side in [Side::Inside, Side::Outside] {
-            let at_odds = gate.is_at_odds(side.other());
-            if let Some(flow) = &mut self.flows[side.index()]
-                && at_odds
-                && flow.is_timed_out()
-            {
-                flow.release_all(ctx, PassReason::UnseenData);
-                ctx.counters.pass(PassReason::UnseenData);
-            }
-        }
     }
 
     /// True once the connection may be forgotten.
