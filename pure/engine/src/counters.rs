@@ -55,11 +55,14 @@ pub enum PassReason {
     UnexpectedSyn,
     /// Too many handshakes of the same prefix are under way.
     HandshakeLimit,
+    /// Its connection has been forwarded unseen for a while, and its ends have not been seen to agree
+    /// since.
+    OutOfSight,
 }
 
 impl PassReason {
     /// All of them.
-    pub const ALL: [PassReason; 26] = [
+    pub const ALL: [PassReason; 27] = [
         PassReason::NotIp,
         PassReason::NotTcp,
         PassReason::Fragment,
@@ -86,6 +89,7 @@ impl PassReason {
         PassReason::UnexpectedSignature,
         PassReason::UnexpectedSyn,
         PassReason::HandshakeLimit,
+        PassReason::OutOfSight,
     ];
 
     /// Packets of governed connections that their receiver would drop: they go on unchanged, and
@@ -129,6 +133,7 @@ impl PassReason {
             PassReason::UnexpectedSignature => "unexpected_signature",
             PassReason::UnexpectedSyn => "unexpected_syn",
             PassReason::HandshakeLimit => "handshake_limit",
+            PassReason::OutOfSight => "out_of_sight",
         }
     }
 }
@@ -265,6 +270,10 @@ counters! {
     bytes_resent,
     /// Flows that went on with the fallback of a plugin that failed.
     plugin_faults,
+    /// Connections whose packets went by unseen for a while.
+    sight_lost,
+    /// Those that are followed again.
+    sight_regained,
     /// Connections forgotten because they were idle.
     idle_expired,
 }

@@ -232,6 +232,20 @@ impl Engine {
         self.bypass = on;
     }
 
+    /// Packets have gone by unseen, because nobody called in time and somebody else forwarded them. Nothing
+    /// that was held is sent any more. Each governed connection passes until both of its ends have
+    /// been seen to agree, and is followed from there.
+    pub fn lose_sight<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
+        let indices: Vec<usize> = self.conns.iter().map(|(index, _)| index).collect();
+        for index in indices {
+            let (mut ctx, conns, wheel) = self.split(now, pool, out);
+            let conn = &mut conns[index];
+            conn.lose_sight(&mut ctx);
+            conn.armed_at = None;
+            Self::arm(wheel, conn, index as u32, now, ctx.limits);
+        }
+    }
+
     /// Lets go of every connection, as before a stop: what waits is sent, nothing is held.
     pub fn release<P: Pool>(
         &mut self,

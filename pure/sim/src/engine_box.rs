@@ -67,6 +67,12 @@ impl EngineBox {
         self.deliver(out);
     }
 
+    /// Comes back after a time in which somebody else has forwarded everything.
+    pub fn wake(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+        self.engine.lose_sight(now, &mut self.pool, &mut self.txs);
+        self.deliver(out);
+    }
+
     /// Dies like a process that is killed: whatever it holds is gone.
     pub fn kill(&mut self) {
         let policy = windlass_engine::Verdict {

@@ -37,6 +37,19 @@ pub(super) enum Refusal {
     Unacceptable(PassReason),
 }
 
+/// What a segment says of the end that has sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Known {
+    /// One past its highest sequence number.
+    pub nxt: u32,
+    /// What it acknowledges, and how far it takes more.
+    pub acked: u32,
+    pub edge: u32,
+    /// Its timestamps, if they are in use.
+    pub tsval: Option<u32>,
+    pub tsecr: Option<u32>,
+}
+
 /// One end, as far as it has shown itself.
 #[derive(Clone, Copy, Debug)]
 struct End {
@@ -246,6 +259,48 @@ impl Gate {
         let receiver = &mut self.ends[side.other().index()];
         if seq::later(edge, receiver.edge) {
             receiver.edge = edge;
+        }
+    }
+
+    /// What is known of the end at `side`.
+    pub(super) fn known(&self, side: Side) -> Known {
+        let (end, other) = (&self.ends[side.index()], &self.ends[side.other().index()]);
+        Known {
+            nxt: end.nxt,
+            acked: end.acked,
+            edge: end.edge,
+            tsval: self.timestamps.then_some(other.ts_recent),
+            tsecr: self.timestamps.then_some(end.ts_recent),
+        }
+    }
+
+    /// What a segment of that end says.
+    pub(super) fn known_by(&self, side: Side, segment: &Segment) -> Known {
+        let window = u32::from(segment.window) << self.ends[side.index()].scale;
+        let stamps = segment.options.timestamps.filter(|_| self.timestamps);
+        Known {
+            nxt: segment.seq.wrapping_add(segment.seq_len()),
+            acked: segment.ack,
+            edge: segment.ack.wrapping_add(window),
+            tsval: stamps.map(|stamps| stamps.val),
+            tsecr: stamps.map(|stamps| stamps.ecr),
+        }
+    }
+
+    /// Goes on from what both ends have said, by side, after a time in which they were not seen.
+    pub(super) fn resume(&mut self, now: Nanos, ends: [Known; 2]) {
+        for side in [Side::Inside, Side::Outside] {
+            let (known, other) = (&ends[side.index()], &ends[side.other().index()]);
+            let end = &mut self.ends[side.index()];
+            end.acked_bytes += u64::from(known.acked.wrapping_sub(end.acked));
+            (end.nxt, end.acked, end.newest) = (known.nxt, known.acked, known.nxt);
+            if seq::later(known.edge, end.edge) {
+                end.edge = known.edge;
+            }
+            end.refused = 0;
+            if let Some(tsval) = other.tsval {
+                (end.ts_recent, end.ts_recent_at) = (tsval, now);
+            }
         }
     }
 

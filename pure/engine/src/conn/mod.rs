@@ -1,9 +1,10 @@
 //! A connection: its two directions, its timers, its end. `handshake` knows its beginning, `gate` what its
-//! ends accept, `refusal` what becomes of the rest.
+//! ends accept, `refusal` what becomes of the rest, `sight` what is done when packets have gone by unseen.
 
 mod gate;
 mod handshake;
 mod refusal;
+mod sight;
 
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
@@ -17,7 +18,9 @@ use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
 use gate::Gate;
+pub(crate) use gate::Known;
 use handshake::Syn;
+use sight::Sight;
 
 /// One end of the connection.
 #[derive(Clone, Copy, Debug, Default)]
@@ -51,6 +54,8 @@ pub(crate) struct Conn {
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
     closed: bool,
+    /// Packets have gone by unseen, and the ends have not been seen to agree since.
+    sight: Option<Sight>,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<(Side, Syn)>,
     /// The handshake is complete.
@@ -85,6 +90,7 @@ impl Conn {
             flows: [None, None],
             pass: None,
             closed: false,
+            sight: None,
             new_syn: None,
             open: false,
             syn_copy: None,
@@ -109,6 +115,10 @@ impl Conn {
         if segment.key != self.key_from(from) {
             // The other end's name, from the wrong side: forged, or a loop in the network.
             ctx.counters.pass(PassReason::OneWay);
+            return ctx.emit(pkt, from.other(), segment);
+        }
+        if self.sight.is_some() && !self.look(ctx, from, segment) {
+            ctx.counters.pass(PassReason::OutOfSight);
             return ctx.emit(pkt, from.other(), segment);
         }
         if let Err(refusal) = self.judge(ctx.now, from, segment) {
@@ -303,7 +313,14 @@ impl Conn {
 
     /// True once the connection may be forgotten.
     pub(crate) fn expired(&self, now: Nanos, limits: &crate::Limits) -> bool {
-        now >= self.last_seen + self.lifetime(limits)
+        now >= self.ends_at(limits)
+    }
+
+    fn ends_at(&self, limits: &crate::Limits) -> Nanos {
+        match &self.sight {
+            Some(sight) => sight.until,
+            None => self.last_seen + self.lifetime(limits),
+        }
     }
 
     fn lifetime(&self, limits: &crate::Limits) -> Nanos {
@@ -323,7 +340,7 @@ impl Conn {
 
     /// When this connection wants to be called.
     pub(crate) fn poll_at(&self, now: Nanos, limits: &crate::Limits) -> Nanos {
-        let mut at = self.last_seen + self.lifetime(limits);
+        let mut at = self.ends_at(limits);
         let shrink_at = self.last_seen + limits.shrink_after;
         if shrink_at > now {
             at = at.min(shrink_at);
@@ -346,7 +363,7 @@ impl Conn {
 
     /// It has begun, and not ended: how long it is remembered does not change.
     pub(crate) fn steady(&self) -> bool {
-        self.open && !self.closed && self.syn_copy.is_none()
+        self.open && !self.closed && self.syn_copy.is_none() && self.sight.is_none()
     }
 
     /// Sends what waits, holds nothing more, passes everything from here on.

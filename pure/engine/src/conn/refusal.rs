@@ -35,6 +35,9 @@ impl Conn {
         pkt: Pkt,
         refusal: Refusal,
     ) {
+        if self.doubts_sight(from) {
+            self.lose_sight(ctx);
+        }
         let mut segment = *segment;
         if let Some(peer) = &mut self.peer {
             let known = refusal == Refusal::Known;

@@ -280,8 +280,10 @@ impl Flow {
             return;
         };
         while index < self.hold.len() && self.hold.get(index).start < end {
-            if self.hold.get(index).sent && !self.hold.get(index).sacked {
-                self.account_transmission(ctx, index);
+            let piece = self.hold.get(index);
+            let bytes = end.min(piece.end) - start.max(piece.start);
+            if piece.sent && !piece.sacked {
+                self.account_part(ctx, index, bytes);
             }
             index += 1;
         }

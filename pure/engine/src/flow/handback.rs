@@ -73,6 +73,8 @@ impl Flow {
             && self.recovery.is_none()
         {
             self.handed_back_until = None;
+            self.resumed = false;
+            self.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
         }
     }
@@ -108,7 +110,7 @@ impl Flow {
         }
     }
 
-    fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+    pub(super) fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         for index in 0..self.hold.len() {
             let pkt = self.hold.get_mut(index).pkt.take();
             self.drop_packet(ctx, pkt);

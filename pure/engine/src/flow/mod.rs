@@ -22,6 +22,7 @@ mod ranges;
 mod repair;
 mod review;
 mod send;
+mod sight;
 mod train;
 mod transfers;
 mod watch;
@@ -235,6 +236,8 @@ pub(crate) struct Flow {
     /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).
     persist_at: Option<Nanos>,
     handed_back_until: Option<u64>,
+    /// It was out of sight, and has not been taken over again since.
+    resumed: bool,
     pass: Option<PassReason>,
     usage: Usage,
     watch: Watch,
@@ -300,6 +303,7 @@ impl Flow {
             beyond_una: None,
             persist_at: None,
             handed_back_until: None,
+            resumed: false,
             pass: None,
             usage: Usage::default(),
             watch: Watch::default(),

@@ -18,6 +18,11 @@ impl Pacer {
         self.next <= now
     }
 
+    /// What has left until now was not the box's to pace.
+    pub(crate) fn forgive(&mut self, now: Nanos) {
+        self.next = self.next.min(now);
+    }
+
     /// `bytes` leave at `now`. The next packet waits no longer than `longest`: a rate that was next
     /// to nothing for a moment must not hold up what is sent at a better one.
     pub(crate) fn on_sent(

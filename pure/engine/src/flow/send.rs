@@ -127,6 +127,17 @@ impl Flow {
 
     /// Books for one transmission of the piece at `index`.
     pub(crate) fn account_transmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
+        let len = self.hold.get(index).len();
+        self.account_part(ctx, index, len);
+    }
+
+    /// The same where so many bytes of the piece leave: its sender cuts otherwise.
+    pub(crate) fn account_part<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        index: usize,
+        bytes: u64,
+    ) {
         let piece = self.hold.get(index);
         let (len, again, was_lost) = (piece.len(), piece.sent, piece.lost);
         let first = self.inflight == 0;
@@ -159,12 +170,12 @@ impl Flow {
         self.path.inflight = self.inflight;
         self.last_sent_at = ctx.now;
         let rate = self.pacing_rate;
-        let longest = self.longest_pause(len);
-        self.pacer.on_sent(ctx.now, len, rate, longest);
-        self.charge_tenant(ctx, len);
+        let longest = self.longest_pause(bytes);
+        self.pacer.on_sent(ctx.now, bytes, rate, longest);
+        self.charge_tenant(ctx, bytes);
         let event = SendEvent {
             now: ctx.now,
-            bytes: len,
+            bytes,
             inflight: self.inflight,
             retransmission: again,
             app_limited: snapshot.app_limited,

@@ -1,0 +1,183 @@
+//! What becomes of a connection whose packets have gone by unseen for a while: the worker stood still,
+//! and the kernel forwarded them.
+//!
+//! Nothing is believed until a segment of either end agrees with one of the other: each acknowledges
+//! what the other has sent. From there the box follows the connection again.
+
+use windlass_cc::Nanos;
+use windlass_wire::{Flags, Segment};
+
+use super::Conn;
+use super::gate::Known;
+use crate::context::Context;
+use crate::{Pool, Side, seq};
+
+/// The furthest that numbers may have gone on meanwhile, bytes.
+const UNSEEN_MAX_BYTES: u32 = 1 << 28;
+/// The most that may be in flight between two segments that agree, bytes.
+const FLIGHT_MAX_BYTES: u32 = 1 << 26;
+
+/// `new` is not before `old`, nor further on than so much.
+fn goes_on(old: u32, new: u32, most: u32) -> bool {
+    new.wrapping_sub(old) <= most
+}
+
+impl Known {
+    /// What is known of an end once a segment says this, if it can have been sent after `before` was
+    /// known. It may be a retransmission.
+    fn after(mut self, before: &Known) -> Option<Known> {
+        let clock_goes_on = match (before.tsval, self.tsval) {
+            (Some(before), Some(now)) => !seq::later(before, now),
+            (Some(_), None) => false,
+            (None, _) => true,
+        };
+        if goes_on(self.nxt, before.nxt, FLIGHT_MAX_BYTES) {
+            self.nxt = before.nxt;
+        }
+        let plausible = clock_goes_on
+            && goes_on(before.nxt, self.nxt, UNSEEN_MAX_BYTES)
+            && goes_on(before.acked, self.acked, UNSEEN_MAX_BYTES);
+        plausible.then_some(self)
+    }
+}
+
+/// What has been seen of each end since.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sight {
+    /// By side: the newest segment that is plausible.
+    newest: [Option<Known>; 2],
+    /// The connection is forgotten if this passes first.
+    pub until: Nanos,
+}
+
+impl Sight {
+    /// Both have been seen, and each acknowledges what the other has sent.
+    fn agreed(&self) -> Option<[Known; 2]> {
+        let [Some(inside), Some(outside)] = self.newest else {
+            return None;
+        };
+        let acks = |by: &Known, of: &Known| goes_on(by.acked, of.nxt, FLIGHT_MAX_BYTES);
+        (acks(&inside, &outside) && acks(&outside, &inside)).then_some([inside, outside])
+    }
+}
+
+impl Conn {
+    /// From now on, until the ends have been seen again, everything passes. Nothing is held any more:
+    /// both ends have what was not acknowledged.
+    pub(crate) fn lose_sight<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
+        if !governed || !self.open || self.closed {
+            return;
+        }
+        for flow in self.flows.iter_mut().flatten() {
+            flow.lose_sight(ctx);
+        }
+        if let Some(peer) = &mut self.peer {
+            peer.stop();
+        }
+        ctx.counters.sight_lost += 1;
+        self.sight = Some(Sight {
+            newest: [None, None],
+            until: ctx.now + ctx.limits.handshake_timeout,
+        });
+    }
+
+    /// Those that are followed again are not yet where they were: three refused segments in a row of one
+    /// end say that something was missed.
+    pub(super) fn doubts_sight(&self, from: Side) -> bool {
+        let resumed = self.flows.iter().flatten().any(|f| f.is_resumed());
+        resumed && self.gate.as_ref().is_some_and(|gate| gate.is_at_odds(from))
+    }
+
+    /// A segment while the connection is out of sight. True if it is to be judged as usual again.
+    pub(super) fn look<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+    ) -> bool {
+        let (Some(sight), Some(gate)) = (&mut self.sight, &mut self.gate) else {
+            return true;
+        };
+        let special = Flags(Flags::SYN.0 | Flags::RST.0);
+        if segment.flags.0 & special.0 != 0 || !segment.flags.has(Flags::ACK) {
+            return false;
+        }
+        let before = sight.newest[from.index()].unwrap_or_else(|| gate.known(from));
+        let Some(known) = gate.known_by(from, segment).after(&before) else {
+            return false;
+        };
+        sight.newest[from.index()] = Some(known);
+        let Some(agreed) = sight.agreed() else {
+            return false;
+        };
+        gate.resume(ctx.now, agreed);
+        self.sight = None;
+        for side in [Side::Inside, Side::Outside] {
+            let (sender, receiver) = (agreed[side.index()], agreed[side.other().index()]);
+            if let Some(flow) = &mut self.flows[side.index()] {
+                flow.resume(&sender, &receiver);
+            }
+        }
+        self.tell_shown_edges();
+        ctx.counters.sight_regained += 1;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(nxt: u32, acked: u32) -> Known {
+        Known {
+            nxt,
+            acked,
+            edge: acked.wrapping_add(1000),
+            tsval: None,
+            tsecr: None,
+        }
+    }
+
+    #[test]
+    fn ends_agree_if_each_acknowledges_what_the_other_has_sent() {
+        let agreed = |inside, outside| {
+            let newest = [Some(inside), Some(outside)];
+            Sight { newest, until: 0 }.agreed().is_some()
+        };
+        assert!(agreed(known(5000, 70), known(70, 5000)));
+        assert!(agreed(known(5000, 60), known(70, 4000)));
+        assert!(!agreed(known(5000, 71), known(70, 5000)), "not sent yet");
+        assert!(!agreed(known(5000, 70), known(70, 5001)));
+        assert!(agreed(known(10, 70), known(70, 10_u32.wrapping_sub(3000))));
+        let far = 5000_u32.wrapping_sub(FLIGHT_MAX_BYTES + 1);
+        assert!(!agreed(known(5000, 70), known(70, far)));
+        let alone = [Some(known(5000, 70)), None];
+        assert!(
+            Sight {
+                newest: alone,
+                until: 0
+            }
+            .agreed()
+            .is_none()
+        );
+    }
+
+    #[test]
+    fn an_end_goes_on_from_where_it_was() {
+        let before = known(5000, 70);
+        assert_eq!(known(9000, 80).after(&before), Some(known(9000, 80)));
+        let again = known(4000, 80).after(&before).expect("a retransmission");
+        assert_eq!(again, known(5000, 80));
+        assert_eq!(known(9000, 69).after(&before), None, "an older ACK");
+        assert_eq!(known(5000 + UNSEEN_MAX_BYTES + 1, 70).after(&before), None);
+        let stamped = |tsval| Known {
+            tsval,
+            ..known(6000, 70)
+        };
+        let before = stamped(Some(100));
+        assert!(stamped(Some(100)).after(&before).is_some());
+        assert!(stamped(Some(99)).after(&before).is_none());
+        assert!(stamped(None).after(&before).is_none());
+    }
+}

@@ -1,0 +1,69 @@
+//! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
+
+use super::{Copies, Flow, Train};
+use crate::conn::Known;
+use crate::context::Context;
+use crate::{Pool, seq};
+
+impl Flow {
+    /// Everything that was known of what is under way is forgotten. Nothing is sent: both ends have had
+    /// their own way to repair it.
+    pub(crate) fn lose_sight<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.pass.is_some() {
+            return;
+        }
+        self.drop_pending(ctx);
+        self.free_packets(ctx);
+        ctx.held.segments -= self.hold.len() as u64;
+        while self.hold.pop_front().is_some() {}
+        self.hold.order.clear();
+        self.sacked.clear();
+        self.copies = Copies::default();
+        self.train = Train::default();
+        (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
+        (self.dup_acks, self.dup_bytes, self.rto_backoff) = (0, 0, 0);
+        (self.recovery, self.ecn, self.cwr_due) = (None, None, false);
+        (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
+        self.rack.tlp_end = None;
+        (self.policed_at, self.turn, self.persist_at) = (None, None, None);
+        (self.tsval_floor, self.beyond_una, self.feedback.absorbed) = (None, None, None);
+        self.nxt = self.una;
+        self.sent_nxt = self.una;
+    }
+
+    /// The ends have been seen to agree. What is outstanding now its sender repairs; then the flow is
+    /// taken over again.
+    pub(crate) fn resume(&mut self, sender: &Known, receiver: &Known) {
+        if self.pass.is_some() {
+            return;
+        }
+        let near = self.una;
+        let offset = |number| seq::offset(self.setup.iss, number, near);
+        let (Some(una), Some(nxt), Some(edge)) = (
+            offset(receiver.acked),
+            offset(sender.nxt),
+            offset(receiver.edge),
+        ) else {
+            return;
+        };
+        self.una = una.max(self.una);
+        self.nxt = nxt.max(self.una);
+        self.sent_nxt = self.nxt;
+        self.receiver_edge = edge;
+        self.feedback.ack = self.una;
+        self.feedback.edge = self.feedback.edge.max(edge);
+        self.feedback.receiver_next = receiver.nxt;
+        if let (Some(tsval), Some(tsecr)) = (receiver.tsval, receiver.tsecr) {
+            self.feedback.raise_tsval(tsval);
+            self.feedback.tsecr = tsecr;
+        }
+        self.restart_rounds();
+        self.handed_back_until = Some(self.nxt);
+        self.resumed = true;
+    }
+
+    /// It is followed again, and not in the box's hands yet.
+    pub(crate) fn is_resumed(&self) -> bool {
+        self.resumed && self.pass.is_none()
+    }
+}
