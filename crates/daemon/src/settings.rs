@@ -78,6 +78,7 @@ impl Settings {
                 frames: device.frames,
                 frame_size: device.frame_size,
                 ports: policy.governed_ports().unwrap_or_default(),
+                patience_ms: device.bypass_after_ms,
                 prefer: match device.mode {
                     IoMode::Auto => Prefer::Auto,
                     IoMode::Native => Prefer::Native,

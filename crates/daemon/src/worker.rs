@@ -3,8 +3,9 @@
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use windlass_engine::{Engine, Pkt, Side, Tx};
+use windlass_engine::{Engine, Pkt, Side, Tx, TxChecksum};
 use windlass_io::{Driver, monotonic_ns};
+use windlass_wire::partial_checksum;
 
 use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status};
 use crate::trace::Probe;
@@ -17,6 +18,8 @@ const TX_ROOM: usize = 16 * BATCH_PACKETS;
 const SLEEP_MAX_NS: u64 = 20_000_000;
 /// Longest time that a worker which stops goes on transmitting what waits, ns.
 const DRAIN_LIMIT_NS: u64 = 300_000_000;
+/// What has waited for longer than this is not sent on, ns: its sender has sent it again.
+const STALE_NS: u64 = 200_000_000;
 /// Sleep between the turns of a worker that stops, ns.
 const DRAIN_SLEEP_NS: u64 = 1_000_000;
 
@@ -28,6 +31,9 @@ pub(crate) struct Worker<D> {
     probe: Option<Probe>,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
+    /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
+    missed: u64,
+    turned_at: u64,
 }
 
 impl<D: Driver> Worker<D> {
@@ -44,6 +50,8 @@ impl<D: Driver> Worker<D> {
             probe,
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
+            missed: 0,
+            turned_at: monotonic_ns(),
         }
     }
 
@@ -67,6 +75,9 @@ impl<D: Driver> Worker<D> {
     /// A batch from each side, the servers' first: an ACK never overtakes the data that it
     /// follows. Returns how many packets there were.
     fn turn(&mut self) -> io::Result<usize> {
+        if self.driver.missed() != self.missed {
+            self.catch_up()?;
+        }
         let mut count = 0;
         for side in [Side::Inside, Side::Outside] {
             count += self.driver.receive(side, BATCH_PACKETS, &mut self.rx)?;
@@ -90,7 +101,41 @@ impl<D: Driver> Worker<D> {
         {
             probe.sample(now, &self.engine);
         }
+        if count > 0 {
+            self.driver.beat();
+        }
+        self.turned_at = now;
         Ok(count)
+    }
+
+    /// This worker has stood still, and the kernel has forwarded packets. Those that were left here before
+    /// are passed on, or dropped if they are too old to be of use; the engine has missed the rest.
+    fn catch_up(&mut self) -> io::Result<()> {
+        let now = monotonic_ns();
+        let stale = now.saturating_sub(self.turned_at) > STALE_NS;
+        for side in [Side::Inside, Side::Outside] {
+            while self.driver.receive(side, BATCH_PACKETS, &mut self.rx)? > 0 {
+                for pkt in self.rx.drain(..) {
+                    if stale {
+                        self.driver.free(pkt);
+                    } else {
+                        let (head, len) = (self.driver.head(pkt), self.driver.len(pkt));
+                        let partial = partial_checksum(head, len);
+                        let checksum = partial.map_or(TxChecksum::Done, |(start, offset)| {
+                            TxChecksum::Partial { start, offset }
+                        });
+                        let to = side.other();
+                        self.tx.push(Tx { pkt, to, checksum });
+                    }
+                }
+                self.driver.transmit(&mut self.tx)?;
+            }
+        }
+        self.engine.lose_sight(now, &mut self.driver, &mut self.tx);
+        self.driver.transmit(&mut self.tx)?;
+        self.missed = self.driver.missed();
+        self.driver.beat();
+        Ok(())
     }
 
     /// Follows what has been asked; false: stop.

@@ -18,12 +18,14 @@
 #define VLAN_ID_MASK 0x0fff
 #define IPV4_MF_OR_OFFSET 0x3fff
 #define IPV6_FRAGMENT 44
+#define MACHINE_PAUSE_NS 200000000ULL /* what a hypervisor takes at most, mostly; no time-out of TCP is shorter */
 
 /* Indices of `control`; src/program.rs: Control. */
 enum {
 	TAKE,		/* 0: pass everything, 1: take */
 	ALL_PORTS,	/* 1: every port is governed, `ports` is not looked at */
 	MAX_FRAME,	/* longest frame to take, bytes: a GSO segment goes by the bridge */
+	PATIENCE_MS,	/* how long a socket may go unread before its packets pass; 0: for ever */
 	CONTROL_ENTRIES,
 };
 
@@ -39,6 +41,7 @@ enum {
 	PASSED_TOO_LONG,
 	PASSED_LOCAL,
 	PASSED_NO_SOCKET,
+	PASSED_UNREAD,
 	COUNTER_ENTRIES,
 };
 
@@ -98,6 +101,26 @@ struct {
 	__type(key, __u32);
 	__type(value, __u32);
 } xsks SEC(".maps");
+
+/* Whether anybody reads the sockets of a queue, that of the inside and that of the outside: one worker
+ * does; src/pulse.rs: Pulse. Two CPUs may write at once; what is lost by it is a few microseconds of
+ * the clock. */
+struct pulse {
+	__u64 progress;	/* written by the reader alone: grows when it has taken packets */
+	__u64 seen;	/* `progress` when the last packet came */
+	__u64 clock;	/* ns, while packets come: see `is_read` */
+	__u64 at;	/* when the last packet came */
+	__u64 since;	/* `clock` when progress was last seen */
+	__u64 missed;	/* packets that passed because nobody read */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, OUTSIDE_FIRST);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__type(key, __u32);
+	__type(value, struct pulse);
+} pulses SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -172,6 +195,34 @@ static __always_inline void mapped(__u64 *to, __be32 v4)
 {
 	to[0] = 0;
 	to[1] = (__u64)bpf_htonl(0xffff) | (__u64)v4 << 32;
+}
+
+/* False if the reader has made no progress for longer than it may since a packet came. A pause between
+ * two packets counts as four fifths of the patience: when the whole machine was paused, the reader gets
+ * the rest of it to run again. A longer pause is that of a sender whose first packet was not read. */
+static __always_inline int is_read(__u32 queue)
+{
+	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &queue);
+	__u64 patience = (__u64)setting(PATIENCE_MS) * 1000000;
+	__u64 now, step, progress;
+
+	if (!pulse || !patience)
+		return 1;
+	now = bpf_ktime_get_ns();
+	step = now - pulse->at;
+	if (step > patience / 5 * 4 && step < MACHINE_PAUSE_NS)
+		step = patience / 5 * 4;
+	pulse->at = now;
+	pulse->clock += step;
+	progress = *(volatile __u64 *)&pulse->progress;
+	if (progress != pulse->seen) {
+		pulse->seen = progress;
+		pulse->since = pulse->clock;
+	}
+	if (pulse->clock - pulse->since <= patience)
+		return 1;
+	pulse->missed++;
+	return 0;
 }
 
 static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
@@ -265,6 +316,8 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		bpf_map_delete_elem(&excluded, &flow);
 	}
 
+	if (!is_read(ctx->rx_queue_index))
+		return pass(PASSED_UNREAD);
 	verdict = bpf_redirect_map(&xsks, first_socket + ctx->rx_queue_index, XDP_PASS);
 	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
 	return verdict;

@@ -55,6 +55,7 @@ fn arguments() -> Result<(DriverConfig, bool), Failure> {
         frames: FRAMES,
         frame_size: 4096,
         ports: Vec::new(),
+        patience_ms: 0,
         prefer: Prefer::Auto,
     };
     let mut make_bridge = false;

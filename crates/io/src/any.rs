@@ -65,6 +65,12 @@ impl Driver for AnyDriver {
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
         each!(self, d => d.wait(timeout_ns))
     }
+    fn beat(&mut self) {
+        each!(self, d => d.beat());
+    }
+    fn missed(&self) -> u64 {
+        each!(self, d => d.missed())
+    }
     fn stats(&self) -> DriverStats {
         each!(self, d => d.stats())
     }

@@ -16,6 +16,12 @@ pub trait Driver: Pool {
     /// Sleeps until a packet has come, or for `timeout_ns` (`None`: as long as it takes). May
     /// return early, and does when packets are still waiting to be transmitted.
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<()>;
+    /// Whoever calls has taken what there was: the kernel goes on leaving packets here. If this is not
+    /// said for longer than `patience_ms` while packets come, it forwards them.
+    fn beat(&mut self);
+    /// Packets that the kernel has forwarded so far because that was not said. Always 0 for drivers that
+    /// stand instead of a bridge.
+    fn missed(&self) -> u64;
     /// Counters since the driver was opened.
     fn stats(&self) -> DriverStats;
     /// From now on the kernel forwards both directions of this connection; its packets are not
@@ -62,6 +68,8 @@ pub struct DriverConfig {
     pub frame_size: u32,
     /// Governed server ports; empty: all TCP.
     pub ports: Vec<u16>,
+    /// The kernel forwards packets itself while a worker has not taken any for so long, ms; 0: never.
+    pub patience_ms: u32,
     /// Which kind of driver.
     pub prefer: Prefer,
 }

@@ -19,6 +19,7 @@ mod memory;
 mod netlink;
 pub mod packet;
 mod program;
+mod pulse;
 mod scheduling;
 mod session;
 mod sys;

@@ -2,8 +2,9 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::AtomicU64;
 
 /// A mapping, unmapped when dropped.
 #[derive(Debug)]
@@ -29,6 +30,20 @@ impl Mapping {
     pub(crate) fn ring(socket: &OwnedFd, len: usize, offset: libc::off_t) -> io::Result<Self> {
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
         Self::map(len, flags, socket.as_raw_fd(), offset)
+    }
+
+    /// A map of a BPF program that can be mapped, from its beginning.
+    pub(crate) fn shared(map: BorrowedFd<'_>, len: usize) -> io::Result<Self> {
+        Self::map(len, libc::MAP_SHARED, map.as_raw_fd(), 0)
+    }
+
+    /// The 64-bit word at `offset`, which others may read and write, too. Panics when it is not inside,
+    /// or not aligned.
+    pub(crate) fn word(&self, offset: usize) -> &AtomicU64 {
+        assert!(offset.is_multiple_of(8) && offset + 8 <= self.len);
+        // SAFETY: inside the mapping and aligned (asserted; the base is page aligned). Everybody who
+        // shares it accesses whole words.
+        unsafe { &*self.base.as_ptr().add(offset).cast::<AtomicU64>() }
     }
 
     fn map(len: usize, flags: i32, fd: i32, offset: libc::off_t) -> io::Result<Self> {

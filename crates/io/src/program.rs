@@ -11,6 +11,8 @@ use aya::{Ebpf, EbpfLoader};
 use windlass_engine::Side;
 use windlass_wire::FlowKey;
 
+use crate::pulse::Pulse;
+
 /// Room for the sockets of one interface in the map of sockets.
 pub(crate) const QUEUES_PER_SIDE: u32 = 128;
 
@@ -22,6 +24,7 @@ enum Control {
     Take = 0,
     AllPorts = 1,
     MaxFrame = 2,
+    PatienceMs = 3,
 }
 
 /// Packets seen by the XDP program on both interfaces, by what became of them.
@@ -48,6 +51,8 @@ pub struct XdpCounters {
     pub passed_local: u64,
     /// Passed: arrived on a queue that no driver serves.
     pub passed_no_socket: u64,
+    /// Passed: the worker has not read for a while (it is stopped, starved, or stuck).
+    pub passed_unread: u64,
 }
 
 /// The loaded program. Dropping it detaches it, and the bridge forwards everything.
@@ -96,8 +101,14 @@ impl Program {
         Ok(())
     }
 
-    /// The governed ports (empty: all) and the longest frame to take, bytes.
-    pub(crate) fn configure(&mut self, governed: &[u16], max_frame: u32) -> io::Result<()> {
+    /// The governed ports (empty: all), the longest frame to take, bytes, and how long a socket may go
+    /// unread, ms (0: for ever).
+    pub(crate) fn configure(
+        &mut self,
+        governed: &[u16],
+        max_frame: u32,
+        patience_ms: u32,
+    ) -> io::Result<()> {
         let mut ports: HashMap<_, u16, u8> =
             HashMap::try_from(self.map("ports")?).map_err(io::Error::other)?;
         for port in governed {
@@ -105,7 +116,14 @@ impl Program {
         }
         let mut switches = self.switches()?;
         switches.set(Control::AllPorts, u32::from(governed.is_empty()))?;
+        switches.set(Control::PatienceMs, patience_ms)?;
         switches.set(Control::MaxFrame, max_frame)
+    }
+
+    /// The pulse of a queue's worker.
+    pub(crate) fn pulse(&self, queue: u32) -> io::Result<Pulse> {
+        let map = self.same_map("pulses")?;
+        Pulse::new(map.fd().as_fd(), queue)
     }
 
     /// Has packets of this side's queue taken into this socket.
@@ -147,6 +165,7 @@ impl Program {
                 passed_too_long: sum(7)?,
                 passed_local: sum(8)?,
                 passed_no_socket: sum(9)?,
+                passed_unread: sum(10)?,
             })
         };
         read().map_err(io::Error::other)

@@ -120,7 +120,7 @@ fn switch_on(
     sides: &[Interface; 2],
     max_packet: u32,
 ) -> io::Result<Switches> {
-    program.configure(&config.ports, max_packet)?;
+    program.configure(&config.ports, max_packet, config.patience_ms)?;
     program.set_local_macs(&local_macs(sides)?)?;
     let mut switches = program.switches()?;
     switches.set_bypass(false)?;
@@ -214,7 +214,7 @@ fn open_queue(
         frame_size: config.frame_size,
         native: mode == Mode::Native,
     };
-    let (driver, obtained) = XdpDriver::open(place, program.switches()?)?;
+    let (driver, obtained) = XdpDriver::open(place, program.switches()?, program.pulse(queue)?)?;
     for side in [Side::Inside, Side::Outside] {
         program.set_socket(side, queue, driver.socket(side))?;
     }

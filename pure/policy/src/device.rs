@@ -8,6 +8,8 @@ use crate::read::{Section, Value};
 const DEFAULT_FRAMES: u32 = 1 << 16;
 const FRAMES_MIN: u64 = 8192;
 const FRAMES_MAX: u64 = 1 << 24;
+/// Longest `bypass_after_ms`, ms: beyond a minute no connection is left to be saved.
+const BYPASS_AFTER_MAX_MS: u64 = 60_000;
 const IO_MODES: [(&str, IoMode); 4] = [
     ("auto", IoMode::Auto),
     ("native", IoMode::Native),
@@ -40,6 +42,8 @@ pub struct BoxConfig {
     pub frames: u32,
     /// Bytes per frame, 2048 or 4096.
     pub frame_size: u32,
+    /// The kernel forwards packets itself once a worker has not taken any for so long, ms; 0: never.
+    pub bypass_after_ms: u32,
     /// How packets are obtained.
     pub mode: IoMode,
     /// Path of the control socket.
@@ -53,6 +57,7 @@ impl Default for BoxConfig {
             outside: None,
             frames: DEFAULT_FRAMES,
             frame_size: 2048,
+            bypass_after_ms: 50,
             mode: IoMode::Auto,
             control_socket: DEFAULT_CONTROL_SOCKET.to_owned(),
         }
@@ -78,6 +83,9 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<BoxConfig, Wrong> {
     }
     if let Some(value) = section.take("frames") {
         device.frames = value.integer(FRAMES_MIN..=FRAMES_MAX, "frames")? as u32;
+    }
+    if let Some(value) = section.take("bypass_after_ms") {
+        device.bypass_after_ms = value.integer(0..=BYPASS_AFTER_MAX_MS, "ms")? as u32;
     }
     if let Some(value) = section.take("frame_size") {
         device.frame_size = value.integer(2048..=4096, "bytes")? as u32;

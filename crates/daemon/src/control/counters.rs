@@ -62,6 +62,7 @@ pub(super) fn of_xdp(xdp: &XdpCounters) -> BTreeMap<String, u64> {
         ("passed_too_long", xdp.passed_too_long),
         ("passed_local", xdp.passed_local),
         ("passed_no_socket", xdp.passed_no_socket),
+        ("passed_unread", xdp.passed_unread),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))

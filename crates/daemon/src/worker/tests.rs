@@ -18,6 +18,8 @@ struct Memory {
     incoming: [VecDeque<Vec<u8>>; 2],
     sent: Sent,
     gone: bool,
+    beats: u64,
+    missed: u64,
 }
 
 impl Memory {
@@ -73,6 +75,12 @@ impl Driver for Memory {
             self.free(tx.pkt);
         }
         Ok(())
+    }
+    fn beat(&mut self) {
+        self.beats += 1;
+    }
+    fn missed(&self) -> u64 {
+        self.missed
     }
     fn wait(&mut self, timeout_ns: Option<u64>) -> io::Result<()> {
         thread::sleep(std::time::Duration::from_nanos(timeout_ns.unwrap_or(0)));

@@ -187,6 +187,12 @@ impl Driver for PacketDriver {
         sys::wait_readable(fds, limit)
     }
 
+    fn beat(&mut self) {}
+
+    fn missed(&self) -> u64 {
+        0
+    }
+
     fn stats(&self) -> DriverStats {
         DriverStats {
             sides: self.ports.each_ref().map(|p| p.stats),

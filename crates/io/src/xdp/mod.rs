@@ -14,6 +14,7 @@ use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
 use crate::program::Switches;
+use crate::pulse::Pulse;
 use crate::sys;
 
 use frames::Frames;
@@ -53,6 +54,7 @@ pub struct XdpDriver {
     ports: [Port; 2],
     frames: Frames,
     switches: Switches,
+    pulse: Pulse,
     rx_starved: u64,
     starved: bool,
 }
@@ -60,7 +62,11 @@ pub struct XdpDriver {
 impl XdpDriver {
     /// Binds the sockets: zero copy if both interfaces can, else copy; several frames a packet if
     /// the kernel can.
-    pub(crate) fn open(place: Place, switches: Switches) -> io::Result<(XdpDriver, Obtained)> {
+    pub(crate) fn open(
+        place: Place,
+        switches: Switches,
+        pulse: Pulse,
+    ) -> io::Result<(XdpDriver, Obtained)> {
         let frames = Frames::new(place.frames, place.frame_size)?;
         let mut refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         for zero_copy in [true, false] {
@@ -74,7 +80,7 @@ impl XdpDriver {
                 };
                 match bind_both(&frames, &place, binding) {
                     Ok((sockets, obtained)) => {
-                        let driver = Self::new(frames, sockets, obtained, switches);
+                        let driver = Self::new(frames, sockets, obtained, switches, pulse);
                         return Ok((driver, obtained));
                     }
                     Err(e) => refused = e,
@@ -89,6 +95,7 @@ impl XdpDriver {
         sockets: [Socket; 2],
         obtained: Obtained,
         switches: Switches,
+        pulse: Pulse,
     ) -> XdpDriver {
         let count = frames.free_count();
         let ports = sockets.map(|socket| Port::new(socket, obtained.tx_checksum, count));
@@ -96,6 +103,7 @@ impl XdpDriver {
             ports,
             frames,
             switches,
+            pulse,
             rx_starved: 0,
             starved: false,
         };
@@ -212,6 +220,14 @@ impl Driver for XdpDriver {
         }
         let fds = self.ports.each_ref().map(|p| p.socket.fd().as_raw_fd());
         sys::wait_readable(fds, limit)
+    }
+
+    fn beat(&mut self) {
+        self.pulse.beat();
+    }
+
+    fn missed(&self) -> u64 {
+        self.pulse.missed()
     }
 
     fn stats(&self) -> DriverStats {

@@ -189,6 +189,7 @@ pub fn config(prefer: Prefer) -> DriverConfig {
         frames: 8192,
         frame_size: 2048,
         ports: Vec::new(),
+        patience_ms: 50,
         prefer,
     }
 }
@@ -322,6 +323,7 @@ pub fn forward_once(driver: &mut AnyDriver, copies: usize) -> u32 {
             out.push(Tx { pkt, to, checksum });
         }
     }
+    driver.beat();
     if out.is_empty() {
         driver.wait(Some(1_000_000)).expect("wait");
     } else {

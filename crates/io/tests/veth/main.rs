@@ -404,6 +404,37 @@ fn killing_the_process_costs_no_connection() {
     lab.transfer(5001, MIB);
 }
 
+/// As after SIGSTOP: nobody reads, and the process is there.
+#[test]
+fn what_nobody_reads_goes_by_the_bridge() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Auto), 1) else {
+        return;
+    };
+    lab.transfer(5000, MIB);
+    assert_eq!(box_.counters().passed_unread, 0);
+    let asleep = Duration::from_secs(3);
+    std::thread::scope(|scope| {
+        let sleep = scope.spawn(|| box_.order(move |_, _| std::thread::sleep(asleep)));
+        std::thread::sleep(Duration::from_millis(50));
+        let begin = Instant::now();
+        lab.transfer(5001, 4 * MIB);
+        let took = begin.elapsed();
+        assert!(took < asleep, "{took:?}: it waited for the worker");
+        println!("a transfer past a sleeping worker took {took:?}");
+        sleep.join().expect("awake");
+    });
+    let asleep = box_.counters();
+    assert!(asleep.passed_unread > (4 * MIB / 1448) as u64, "{asleep:?}");
+    lab.transfer(5002, 4 * MIB);
+    let after = box_.stop().counters;
+    assert!(
+        after.taken - asleep.taken > (4 * MIB / 1448) as u64,
+        "{after:?}"
+    );
+    assert_eq!(after.passed_unread, asleep.passed_unread, "taken again");
+}
+
 #[test]
 fn a_trunk_sees_every_interface_and_when_frames_came() {
     let Some(lab) = Lab::new(1500) else { return };

@@ -109,6 +109,14 @@ impl Daemon {
         serde_json::from_str(&self.ask(&["counters", "-j"])).expect("JSON")
     }
 
+    /// Has it stand still for so long.
+    pub fn stop_for(&self, time: Duration) {
+        let pid = Pid::from_raw(self.child.id() as i32);
+        kill(pid, Signal::SIGSTOP).expect("a process");
+        std::thread::sleep(time);
+        kill(pid, Signal::SIGCONT).expect("a process");
+    }
+
     /// Sends the signal and waits for the end: in order, unless it is `SIGKILL`.
     pub fn end(&mut self, signal: Signal) {
         let running = self.child.try_wait().expect("a child").is_none();

@@ -42,6 +42,9 @@ const INSIDE_ONLY: &str = "";
 const BOTH: &str = "[[rule]]\nsender = \"both\"\n";
 /// Longest wait for the middle of the transfers.
 const MIDDLE_TIMEOUT: Duration = Duration::from_secs(600);
+/// How long a box stands still, and how soon after it everything is governed again.
+const STOP: Duration = Duration::from_secs(2);
+const GOVERNED_AGAIN: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 #[test]
@@ -79,6 +82,17 @@ fn inside_governed_and_given_other_rules() {
     soak(INSIDE_ONLY, Some(Event::OtherRules));
 }
 
+/// As if its process were stopped, starved or stuck: the kernel forwards meanwhile.
+#[test]
+fn inside_governed_and_stopped() {
+    soak(INSIDE_ONLY, Some(Event::Stop));
+}
+
+#[test]
+fn both_directions_governed_and_stopped() {
+    soak(BOTH, Some(Event::Stop));
+}
+
 /// What happens to the box when the streams are half done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Event {
@@ -86,6 +100,8 @@ enum Event {
     End(Signal),
     /// It gets rules with a mistake, and then others.
     OtherRules,
+    /// It stands still for a while.
+    Stop,
 }
 
 /// One scenario: the streams, the box with the rules of `config`, and what happens to it when they
@@ -109,14 +125,16 @@ fn soak(config: &str, event: Option<Event>) {
         match event {
             Event::End(signal) => daemon.end(signal),
             Event::OtherRules => give_other_rules(&daemon),
+            Event::Stop => stop_and_go_on(&daemon, &streams),
         }
     }
     let mut failures = Vec::new();
     for stream in streams {
         let (name, is_governed) = (stream.name.clone(), governed(&stream));
+        let stall = stream.longest_stall();
         match stream.finish() {
             Ok(took) => println!(
-                "{name}: {:.2} s, {:.0} Mbit/s{}",
+                "{name}: {:.2} s, {:.0} Mbit/s, stood still for {stall:?}{}",
                 took.as_secs_f64(),
                 bytes as f64 * 8e-6 / took.as_secs_f64(),
                 if is_governed { ", governed" } else { "" }
@@ -141,6 +159,35 @@ fn soak(config: &str, event: Option<Event>) {
     assert!(failures.is_empty(), "{failures:#?}");
     for link in [record.down[0], record.up[0]] {
         assert!(link.lost_packets > link.offered_packets / 200, "{link:?}");
+    }
+}
+
+/// It stands still while the streams run: they go on meanwhile, and are governed again after it.
+fn stop_and_go_on(daemon: &Daemon, streams: &[Stream]) {
+    let running = |s: &&Stream| s.sender == Side::Inside;
+    let before: Vec<u64> = streams
+        .iter()
+        .filter(running)
+        .map(Stream::received)
+        .collect();
+    daemon.stop_for(STOP);
+    let after = streams.iter().filter(running).map(Stream::received);
+    for (before, after) in before.into_iter().zip(after) {
+        println!("{before} bytes before it stood still, {after} after");
+    }
+    let deadline = Instant::now() + GOVERNED_AGAIN;
+    loop {
+        let counters = daemon.counters();
+        let engine = |name: &str| counters["engine"][name].as_u64().expect("a counter");
+        let unread = counters["xdp"]["passed_unread"]
+            .as_u64()
+            .expect("a counter");
+        if engine("sight_lost") > 0 && engine("sight_regained") == engine("sight_lost") {
+            assert!(unread > 0, "{counters}");
+            return;
+        }
+        assert!(Instant::now() < deadline, "{counters}");
+        std::thread::sleep(POLL_INTERVAL);
     }
 }
 

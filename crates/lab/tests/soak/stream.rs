@@ -33,6 +33,7 @@ pub struct Stream {
     pub name: String,
     pub sender: Side,
     received: Arc<AtomicU64>,
+    stall_ms: Arc<AtomicU64>,
     sending: JoinHandle<Result<Hash>>,
     receiving: JoinHandle<Result<(Hash, Duration)>>,
     bytes: u64,
@@ -42,6 +43,11 @@ impl Stream {
     /// Bytes that have come so far.
     pub fn received(&self) -> u64 {
         self.received.load(Ordering::Acquire)
+    }
+
+    /// The longest time for which nothing came.
+    pub fn longest_stall(&self) -> Duration {
+        Duration::from_millis(self.stall_ms.load(Ordering::Acquire))
     }
 
     /// Waits for its end. How long it took; an error when it broke, stood still or was falsified.
@@ -68,15 +74,17 @@ impl Stream {
         from.set_write_timeout(Some(PATIENCE))?;
         to.set_read_timeout(Some(PATIENCE))?;
         let received = Arc::new(AtomicU64::new(0));
-        let count = Arc::clone(&received);
+        let stall_ms = Arc::new(AtomicU64::new(0));
+        let (count, stall) = (Arc::clone(&received), Arc::clone(&stall_ms));
         let began = Instant::now();
         Ok(Stream {
             name,
             sender,
             received,
+            stall_ms,
             sending: thread::spawn(move || send(from, bytes, seed)),
             receiving: thread::spawn(move || {
-                let hash = receive(to, &count)?;
+                let hash = receive(to, &count, &stall)?;
                 Ok((hash, began.elapsed()))
             }),
             bytes,
@@ -146,14 +154,17 @@ fn send(mut stream: TcpStream, bytes: u64, seed: u64) -> Result<Hash> {
     Ok(hash.finalize().into())
 }
 
-fn receive(mut stream: TcpStream, count: &AtomicU64) -> Result<Hash> {
+fn receive(mut stream: TcpStream, count: &AtomicU64, stall_ms: &AtomicU64) -> Result<Hash> {
     let mut hash = Sha256::new();
+    let mut last = Instant::now();
     let mut buffer = vec![0; CHUNK_BYTES];
     loop {
         match stream.read(&mut buffer) {
             Ok(0) => return Ok(hash.finalize().into()),
             Ok(got) => {
                 hash.update(&buffer[..got]);
+                stall_ms.fetch_max(last.elapsed().as_millis() as u64, Ordering::AcqRel);
+                last = Instant::now();
                 count.fetch_add(got as u64, Ordering::Release);
             }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}

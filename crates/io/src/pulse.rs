@@ -1,0 +1,50 @@
+//! The worker's pulse: by it the XDP program knows that somebody reads a socket, and the worker learns
+//! what has passed while it stood still.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::sync::atomic::Ordering;
+
+use crate::memory::Mapping;
+use crate::program::QUEUES_PER_SIDE;
+
+/// `struct pulse` of the program.
+const PULSE_BYTES: usize = 48;
+const PROGRESS: usize = 0;
+const MISSED: usize = 40;
+
+/// The entry of one queue in the map `pulses`.
+#[derive(Debug)]
+pub(crate) struct Pulse {
+    map: Mapping,
+    /// Where the entry begins.
+    entry: usize,
+    progress: u64,
+}
+
+impl Pulse {
+    /// `map` is the program's map `pulses`.
+    pub(crate) fn new(map: BorrowedFd<'_>, queue: u32) -> io::Result<Pulse> {
+        let len = QUEUES_PER_SIDE as usize * PULSE_BYTES;
+        let mut pulse = Pulse {
+            map: Mapping::shared(map, len)?,
+            entry: queue as usize * PULSE_BYTES,
+            progress: 0,
+        };
+        pulse.beat();
+        Ok(pulse)
+    }
+
+    /// Packets have been taken, or there are none.
+    pub(crate) fn beat(&mut self) {
+        self.progress += 1;
+        let word = self.map.word(self.entry + PROGRESS);
+        word.store(self.progress, Ordering::Release);
+    }
+
+    /// Packets that have passed so far because nobody read.
+    pub(crate) fn missed(&self) -> u64 {
+        let word = self.map.word(self.entry + MISSED);
+        word.load(Ordering::Acquire)
+    }
+}
