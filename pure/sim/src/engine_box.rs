@@ -60,10 +60,10 @@ impl EngineBox {
         self.engine.set_policy(policy, now);
     }
 
-    /// Lets go of every flow, as a bypass does.
-    pub fn bypass(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+    /// Lets go of every flow and takes no other; or takes new ones again.
+    pub fn set_bypass(&mut self, on: bool, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
         self.engine
-            .set_bypass(true, now, &mut self.pool, &mut self.txs);
+            .set_bypass(on, now, &mut self.pool, &mut self.txs);
         self.deliver(out);
     }
 
