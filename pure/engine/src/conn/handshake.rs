@@ -173,7 +173,9 @@ impl Conn {
         if again && stamps.is_some_and(|(newest, stamps)| seq::later(newest, stamps.val)) {
             return Err(PassReason::Paws);
         }
-        if (again && !self.open) || self.closed {
+        // Once the connection has been open, its SYN says nothing any more, and another begins one only
+        // when it is answered, even if both ends have said their last.
+        if !self.open && (again || self.closed) {
             return Ok(());
         }
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and
