@@ -203,6 +203,10 @@ impl Conn {
             self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
+        let gate = self.gate.as_ref();
+        if gate.is_some_and(|gate| gate.shows_another_way(from, segment)) {
+            self.let_go(ctx, PassReason::UnseenData);
+        }
         if let Some(gate) = &mut self.gate {
             gate.note(ctx.now, from, segment);
             self.open = gate.is_open();
