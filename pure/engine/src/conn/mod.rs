@@ -165,7 +165,10 @@ impl Conn {
                     return flow.on_data(ctx, &segment, pkt);
                 }
                 Refusal::BeyondEdge if flow.police_refused(ctx, &segment, pkt) => return,
-                Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
+                Refusal::BeyondEdge if flow.has_another_edge(&segment) => {
+                    self.let_go(ctx, PassReason::OneWay);
+                }
+                Refusal::BeyondEdge => {}
                 Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
             }
         }
@@ -220,8 +223,20 @@ impl Conn {
             return ctx.emit(pkt, from.other(), segment);
         }
         self.on_established(ctx, from, segment, pkt);
+        self.leave_another_way(ctx);
         self.tell_latest();
         self.tell_shown_edges();
+    }
+
+    /// Where the data of one direction takes another way, so do the acknowledgements of the other.
+    fn leave_another_way<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let mut reasons = self.flows.iter().flatten().filter_map(|f| f.passing());
+        let other_way = |reason: &_| matches!(reason, PassReason::OneWay | PassReason::UnseenData);
+        if let Some(reason) = reasons.find(other_way)
+            && self.pass.is_none()
+        {
+            self.let_go(ctx, reason);
+        }
     }
 
     /// The acknowledgement of a packet belongs to the flow toward its source, the data to the other.
