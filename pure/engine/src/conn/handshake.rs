@@ -53,6 +53,11 @@ impl Syn {
         ack.wrapping_sub(first) <= self.payload_len
     }
 
+    /// `segment` begins where it ends.
+    fn goes_on_with(&self, segment: &Segment) -> bool {
+        self.is_acked_by(segment.seq)
+    }
+
     /// Whether `segment`, a SYN-ACK, is one that the sender of this SYN takes (RFC 9293 §3.10.7.3, RFC
     /// 7323 §3.2).
     fn is_answered_by(&self, segment: &Segment) -> Result<(), PassReason> {
@@ -154,6 +159,11 @@ impl Conn {
             return exact.then_some(()).ok_or(PassReason::OutOfWindow);
         }
         if !segment.flags.has(Flags::SYN) {
+            if answers && receiver.is_none() && sender.is_some_and(|syn| syn.goes_on_with(segment))
+            {
+                // It answers a SYN-ACK that took another way, and shows a window by itself.
+                self.pass.get_or_insert(PassReason::OneWay);
+            }
             return Err(PassReason::OneWay);
         }
         if answers {
