@@ -75,10 +75,12 @@ impl Flow {
             return;
         }
         // Of those that acknowledge the same, the one with the newest data has the window (RFC 9293
-        // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now.
-        let overtaken = segment.ack == self.latest.ack
-            && seq::later(self.latest.seq, segment.seq)
-            && window <= self.latest.window;
+        // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now. One
+        // that comes once more, late, must not close it again.
+        let newer = seq::later(segment.seq, self.latest.seq);
+        let closes = window == 0 && segment.seq == self.latest.seq;
+        let overtaken =
+            segment.ack == self.latest.ack && !(newer || closes) && window <= self.latest.window;
         if seq::later(self.latest.ack, segment.ack) || overtaken {
             return;
         }
