@@ -109,7 +109,10 @@ impl Conn {
             return self.on_ends_packet(ctx, from, segment, pkt);
         };
         if from == Side::Inside {
-            let segment = peer.leaves(ctx, segment, pkt);
+            let other = self.flows[Side::Outside.index()].as_mut();
+            let shown = other.filter(|flow| flow.enforcing());
+            let window = shown.map_or(segment.window, |flow| flow.shown_fields().1);
+            let segment = peer.leaves(ctx, segment, pkt, window);
             return self.on_ends_packet(ctx, from, &segment, pkt);
         }
         let taken = peer.arrives(ctx, segment, pkt);
