@@ -22,6 +22,11 @@ pub(super) struct Forger<'a> {
     pub boxes: bool,
     /// The end that the segment is for has left its handshake behind.
     pub open: bool,
+    /// How far the end that it is from has got.
+    pub end: Option<u32>,
+    /// A box may have been started in the middle of the connection. It takes a handshake that is forged
+    /// there by somebody who sees the numbers for one; the ends, which know better, do not.
+    pub restarted: bool,
 }
 
 /// In what a segment differs from the one that it is forged after.
@@ -81,7 +86,7 @@ impl Forger<'_> {
             later: (self.sometimes_later(), 0),
             ..here
         };
-        let end = model.seq.wrapping_add(model.seq_len());
+        let end = self.end.unwrap_or(model.seq);
         let behind = end.wrapping_add(self.rng.between(1, 1000) as u32);
         let stamped = model.options.timestamps.is_some();
         let syn = match self.rng.chance(0.5) {
@@ -123,7 +128,7 @@ impl Forger<'_> {
                 flags: Flags::RST,
                 ..here
             },
-            8 if self.open => Lie { flags: syn, ..here },
+            8 if self.open && !self.restarted => Lie { flags: syn, ..here },
             9 if self.open => Lie {
                 ack: ack.wrapping_sub(1 << 30),
                 ..here

@@ -36,8 +36,15 @@ fn without_boxes(frame: &[u8]) -> Vec<u8> {
     frame
 }
 
+/// FNV-1a in words: there are many frames.
 fn digest(bytes: &[u8]) -> Identity {
-    bytes.iter().fold(FNV_OFFSET, |hash, byte| {
-        (hash ^ u64::from(*byte)).wrapping_mul(FNV_PRIME)
-    })
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from_le_bytes(*word));
+    let rest = rest.iter().map(|byte| u64::from(*byte));
+    words
+        .chain(rest)
+        .chain([bytes.len() as u64])
+        .fold(FNV_OFFSET, |hash, word| {
+            (hash ^ word).wrapping_mul(FNV_PRIME).rotate_left(29)
+        })
 }

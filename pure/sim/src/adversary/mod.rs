@@ -7,16 +7,20 @@
 mod forging;
 mod handshake;
 mod identity;
+mod noise;
 mod operation;
 mod path;
 mod plan;
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use windlass_cc::Nanos;
 use windlass_engine::{FlowInfo, Side};
-use windlass_wire::{Flags, FlowKey, Segment, parse};
+use windlass_wire::{Flags, FlowKey, Segment, parse, verify_tcp};
 
+pub use noise::Noise;
 pub use operation::{Operated, Operation, Station};
 pub use path::{Detour, Narrowing};
 pub use plan::{KINDS, Plan};
@@ -38,30 +42,47 @@ pub struct Adversary<M> {
     rng: Rng,
     /// There are two boxes, which talk to each other.
     boxes: bool,
-    /// Frames that no end has sent.
-    forged: BTreeSet<Identity>,
+    /// Frames that no end has sent, of all adversaries of the run.
+    forged: Rc<RefCell<BTreeSet<Identity>>>,
     /// Frames that the box has not seen, or that come once more: they leave as they came, too.
     passed: BTreeSet<Identity>,
     seen: Vec<(Side, Vec<u8>)>,
-    /// Ends that have said more than SYNs.
-    open: BTreeSet<FlowKey>,
+    /// Ends that have said more than SYNs, and how far they have got.
+    open: BTreeMap<FlowKey, u32>,
     operations: usize,
+    restarted: bool,
 }
 
 impl<M: Operated> Adversary<M> {
-    /// Around `inner`; `seed` decides about all chance. `boxes`: there is another one.
-    pub fn new(inner: M, plan: Plan, seed: u64, boxes: bool) -> Self {
+    /// Around `inner`; `seed` decides about all chance.
+    pub fn new(inner: M, plan: Plan, seed: u64) -> Self {
         Adversary {
             inner,
             plan,
             rng: Rng::new(seed, 0xadef),
-            boxes,
-            forged: BTreeSet::new(),
+            boxes: false,
+            forged: Rc::default(),
             passed: BTreeSet::new(),
             seen: Vec::new(),
-            open: BTreeSet::new(),
+            open: BTreeMap::new(),
             operations: 0,
+            restarted: false,
         }
+    }
+
+    /// One around each of two boxes: the near one, and the one beside the clients.
+    pub fn pair([near, far]: [M; 2], plan: Plan, seed: u64) -> [Self; 2] {
+        let far_plan = plan.far.as_deref().cloned().unwrap_or_default();
+        let near = Adversary {
+            boxes: true,
+            ..Adversary::new(near, plan, seed)
+        };
+        let far = Adversary {
+            boxes: true,
+            forged: near.forged.clone(),
+            ..Adversary::new(far, far_plan, !seed)
+        };
+        [near, far]
     }
 
     /// The box.
@@ -81,7 +102,8 @@ impl<M: Operated> Adversary<M> {
 
     /// A frame that no end has sent.
     fn add(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
-        self.forged.insert(identity(&frame, self.boxes));
+        let identity = identity(&frame, self.boxes);
+        self.forged.borrow_mut().insert(identity);
         self.put(now, from, frame, out);
     }
 
@@ -117,35 +139,48 @@ impl<M: Operated> Adversary<M> {
         frame
     }
 
+    /// How far an end has got.
+    fn note(&mut self, segment: &Segment) {
+        if !segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST) {
+            let end = segment.seq.wrapping_add(segment.seq_len());
+            let newest = self.open.entry(segment.key).or_insert(end);
+            if (end.wrapping_sub(*newest) as i32) > 0 {
+                *newest = end;
+            }
+        }
+    }
+
     /// Whatever is forged after a true segment, which has just passed.
     fn forge(&mut self, now: Nanos, from: Side, model: &Segment, out: &mut Vec<(Side, Vec<u8>)>) {
         let syn = model.flags.has(Flags::SYN);
-        let open = self.open.contains(&model.key.reversed());
+        let open = self.open.contains_key(&model.key.reversed());
         let (blind, seeing) = (self.plan.blind, self.plan.seeing);
         if !syn && self.rng.chance(blind) {
-            let forged = self.forger(open).blindly(model);
+            let forged = self.forger(model, open).blindly(model);
             self.add(now, from, forged, out);
         }
         if !syn && self.rng.chance(seeing) {
-            let forged = self.forger(open).seeing(model);
+            let forged = self.forger(model, open).seeing(model);
             self.add(now, from, forged, out);
         }
         if syn || !open {
             let most = self.plan.handshake;
             let count = most as u64 + u64::from(self.rng.chance(most.fract()));
             for _ in 0..count {
-                let (back, forged) = self.forger(open).in_handshake(model);
+                let (back, forged) = self.forger(model, open).in_handshake(model);
                 let from = if back { from.other() } else { from };
                 self.add(now, from, forged, out);
             }
         }
     }
 
-    fn forger(&mut self, open: bool) -> Forger<'_> {
+    fn forger(&mut self, model: &Segment, open: bool) -> Forger<'_> {
         Forger {
+            end: self.open.get(&model.key).copied(),
             rng: &mut self.rng,
             boxes: self.boxes,
             open,
+            restarted: self.restarted,
         }
     }
 
@@ -155,6 +190,7 @@ impl<M: Operated> Adversary<M> {
             && now >= at
         {
             self.operations += 1;
+            self.restarted |= operation == Operation::Restart;
             self.inner.operate(now, operation, out);
         }
     }
@@ -174,16 +210,21 @@ impl<M: Operated> Adversary<M> {
     }
 
     fn take(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
-        let Ok(segment) = parse(&frame, frame.len() as u32) else {
+        let segment = parse(&frame, frame.len() as u32).ok();
+        let true_one = |frame: &[u8]| !(self.boxes && self.is_forged(frame));
+        let Some(segment) = segment.filter(|_| true_one(&frame)) else {
             return self.put(now, from, frame, out);
         };
         let syn = segment.flags.has(Flags::SYN);
-        if !syn && !segment.flags.has(Flags::RST) {
-            self.open.insert(segment.key);
-        }
+        self.note(&segment);
         if self.rng.chance(self.plan.damage) {
             let damaged = self.damaged(frame);
-            self.add(now, from, damaged, out);
+            let after = parse(&damaged, damaged.len() as u32);
+            match after.is_ok_and(|segment| verify_tcp(&damaged, &segment)) {
+                // A mark, padding, a field of the IP header: it is still what its end has said.
+                true => self.put(now, from, damaged, out),
+                false => self.add(now, from, damaged, out),
+            }
         } else {
             if !syn || self.plan.handshake > 0.0 {
                 self.remember(from, &frame);
@@ -219,12 +260,17 @@ impl<M: Operated> Middlebox for Adversary<M> {
     }
 
     fn is_added(&self, frame: &[u8]) -> bool {
+        let forged = self.forged.borrow();
+        if forged.is_empty() && self.passed.is_empty() {
+            return false;
+        }
         let identity = identity(frame, self.boxes);
-        self.forged.contains(&identity) || self.passed.contains(&identity)
+        forged.contains(&identity) || self.passed.contains(&identity)
     }
 
     fn is_forged(&self, frame: &[u8]) -> bool {
-        self.forged.contains(&identity(frame, self.boxes))
+        let forged = self.forged.borrow();
+        !forged.is_empty() && forged.contains(&identity(frame, self.boxes))
     }
 
     fn held_packets(&self) -> usize {

@@ -48,6 +48,9 @@ impl Sender {
         if mss >= self.mss {
             return;
         }
+        // Losses are counted in segments and told in bytes, which must not become fewer.
+        let lost_bytes = self.board.marked_lost * self.mss as usize;
+        self.board.marked_lost = lost_bytes.div_ceil(mss as usize);
         self.mss = mss;
         // What was begun with longer segments ends here.
         self.burst_end = self.nxt;

@@ -68,12 +68,13 @@ fn run(scenario: &Scenario, plan: &Plan, seed: u64, boxes: [Box<dyn Operated>; 2
         Err(_) => boxes,
     };
     let mut world = World::new(scenario);
-    let two = plan.far.is_some();
-    if let Some(plan) = &plan.far {
-        let adversary = Adversary::new(far, (**plan).clone(), seed + 1, true);
-        world = world.with_far_box(Box::new(adversary));
-    }
-    let mut adversary = Adversary::new(near, plan.clone(), seed, two);
+    let mut adversary = if plan.far.is_some() {
+        let [near, far] = Adversary::pair([near, far], plan.clone(), seed);
+        world = world.with_far_box(Box::new(far));
+        near
+    } else {
+        Adversary::new(near, plan.clone(), seed)
+    };
     world.run_until(scenario.limit, &mut adversary);
     world.outcome(&adversary)
 }

@@ -2,11 +2,12 @@
 //! without a box, in a time of the same order, and no ACK, edge or timestamp reaches an end that the
 //! other has not said.
 //!
-//! `WINDLASS_SEEDS=100000` runs more, `WINDLASS_SEED=n` replays one, with
+//! `WINDLASS_SEEDS=100000` runs more, from `WINDLASS_FIRST_SEED=n` on; `WINDLASS_SEED=n` replays one, with
 //! `WINDLASS_TRACE=1` segment by segment.
 #![allow(clippy::disallowed_methods)]
 
 mod boxes;
+mod noise;
 mod trace;
 mod verdict;
 
@@ -69,7 +70,7 @@ fn the_box_refuses_what_is_added() {
     ] {
         let scenario = Scenario::download(3_000_000, 20.0, 40.0);
         let station = station(42, 0, Default::default());
-        let mut middle = Adversary::new(station, plan.clone(), 1, false);
+        let mut middle = Adversary::new(station, plan.clone(), 1);
         let outcome = run(&scenario, &mut middle);
         assert_eq!(violations(&outcome, &plan), [""; 0], "{plan:?}");
         let engine = middle.inner().running().engine();

@@ -42,7 +42,20 @@ impl Traced {
         );
     }
 
-    fn print_all(&self, now: Nanos, out: &[(Side, Vec<u8>)]) {
+    /// What came of it: what the box counted, and what it let out.
+    fn print_all(&self, now: Nanos, before: &[(String, u64)], out: &[(Side, Vec<u8>)]) {
+        let counters = self.inner.counters();
+        let changed = counters
+            .iter()
+            .zip(before)
+            .filter(|(now, then)| now != then);
+        let names: Vec<&str> = changed
+            .map(|((name, _), _)| name.as_str())
+            .filter(|name| !["packets", "ack_packets", "data_packets"].contains(name))
+            .collect();
+        if !names.is_empty() {
+            println!("{:17} {}", "", names.join(" "));
+        }
         for (side, frame) in out {
             self.print(now, "   >", *side, frame);
         }
@@ -52,18 +65,18 @@ impl Traced {
 impl Operated for Traced {
     fn operate(&mut self, now: Nanos, operation: Operation, out: &mut Vec<(Side, Vec<u8>)>) {
         println!("{:12.3} {} {operation:?}", now as f64 / 1e6, self.name);
-        let first = out.len();
+        let (first, before) = (out.len(), self.inner.counters());
         self.inner.operate(now, operation, out);
-        self.print_all(now, &out[first..]);
+        self.print_all(now, &before, &out[first..]);
     }
 }
 
 impl Middlebox for Traced {
     fn on_frame(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
         self.print(now, "<", from, &frame);
-        let first = out.len();
+        let (first, before) = (out.len(), self.inner.counters());
         self.inner.on_frame(now, from, frame, out);
-        self.print_all(now, &out[first..]);
+        self.print_all(now, &before, &out[first..]);
     }
 
     fn poll_at(&self) -> Option<Nanos> {
@@ -71,9 +84,9 @@ impl Middlebox for Traced {
     }
 
     fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
-        let first = out.len();
+        let (first, before) = (out.len(), self.inner.counters());
         self.inner.on_timer(now, out);
-        self.print_all(now, &out[first..]);
+        self.print_all(now, &before, &out[first..]);
     }
 
     fn held_packets(&self) -> usize {
