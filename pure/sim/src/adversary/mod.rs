@@ -190,7 +190,7 @@ impl<M: Operated> Adversary<M> {
             && now >= at
         {
             self.operations += 1;
-            self.restarted |= operation == Operation::Restart;
+            self.restarted |= matches!(operation, Operation::Kill | Operation::Restart);
             self.inner.operate(now, operation, out);
         }
     }
