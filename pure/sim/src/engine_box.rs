@@ -23,12 +23,8 @@ struct Samples {
 impl EngineBox {
     /// A box with this policy and these limits.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Self {
-        let mut engine = Engine::new(policy, limits, 0, seed);
-        for side in [Side::Inside, Side::Outside] {
-            engine.set_partial_checksums(side, false);
-        }
         EngineBox {
-            engine,
+            engine: engine(policy, limits, seed),
             pool: HeapPool::new(),
             txs: Vec::new(),
             samples: None,
@@ -73,7 +69,7 @@ impl EngineBox {
             mode: windlass_engine::Mode::Observe,
             ..windlass_engine::Verdict::enforce(windlass_engine::AlgorithmId::ALL[0])
         };
-        self.engine = Engine::new(Box::new(policy), Limits::default(), 0, 0);
+        self.engine = engine(Box::new(policy), Limits::default(), 0);
         self.engine
             .set_bypass(true, 0, &mut self.pool, &mut self.txs);
         self.pool = HeapPool::new();
@@ -99,6 +95,15 @@ impl EngineBox {
             .taken
             .extend(self.engine.flows().map(|info| (now, info)));
     }
+}
+
+/// Between wires: no packet comes with a partial checksum.
+fn engine(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Engine {
+    let mut engine = Engine::new(policy, limits, 0, seed);
+    for side in [Side::Inside, Side::Outside] {
+        engine.set_partial_checksums(side, false);
+    }
+    engine
 }
 
 impl Middlebox for EngineBox {
