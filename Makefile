@@ -10,7 +10,7 @@ help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
-	@echo 'make soak    10,000 simulated networks and the 1 GB transfers (a quarter of an hour)'
+	@echo 'make soak    110,000 simulated networks and the 1 GB transfers (half an hour)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
 	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
 	@echo 'make priors      what algorithm = "auto" assumes of each algorithm before it knows (minutes)'
@@ -59,11 +59,12 @@ test: lint
 	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
-# The long runs: 10,000 adverse networks; packetdrill's scripts (where PACKETDRILL_SRC names a checkout of it); 1 GB each
-# way through the box, killed in mid-transfer.
+# The long runs: 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
+# checkout of it); 1 GB each way through the box, killed in mid-transfer.
 soak: build
 	tools/packetdrill --windlass "$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
+	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
 	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
 

@@ -23,12 +23,8 @@ struct Samples {
 impl EngineBox {
     /// A box with this policy and these limits.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Self {
-        let mut engine = Engine::new(policy, limits, 0, seed);
-        for side in [Side::Inside, Side::Outside] {
-            engine.set_partial_checksums(side, false);
-        }
         EngineBox {
-            engine,
+            engine: engine(policy, limits, seed),
             pool: HeapPool::new(),
             txs: Vec::new(),
             samples: None,
@@ -60,10 +56,10 @@ impl EngineBox {
         self.engine.set_policy(policy, now);
     }
 
-    /// Lets go of every flow, as a bypass does.
-    pub fn bypass(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+    /// Lets go of every flow and takes no other; or takes new ones again.
+    pub fn set_bypass(&mut self, on: bool, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
         self.engine
-            .set_bypass(true, now, &mut self.pool, &mut self.txs);
+            .set_bypass(on, now, &mut self.pool, &mut self.txs);
         self.deliver(out);
     }
 
@@ -79,7 +75,7 @@ impl EngineBox {
             mode: windlass_engine::Mode::Observe,
             ..windlass_engine::Verdict::enforce(windlass_engine::AlgorithmId::ALL[0])
         };
-        self.engine = Engine::new(Box::new(policy), Limits::default(), 0, 0);
+        self.engine = engine(Box::new(policy), Limits::default(), 0);
         self.engine
             .set_bypass(true, 0, &mut self.pool, &mut self.txs);
         self.pool = HeapPool::new();
@@ -105,6 +101,15 @@ impl EngineBox {
             .taken
             .extend(self.engine.flows().map(|info| (now, info)));
     }
+}
+
+/// Between wires: no packet comes with a partial checksum.
+fn engine(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Engine {
+    let mut engine = Engine::new(policy, limits, 0, seed);
+    for side in [Side::Inside, Side::Outside] {
+        engine.set_partial_checksums(side, false);
+    }
+    engine
 }
 
 impl Middlebox for EngineBox {

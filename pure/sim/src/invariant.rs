@@ -106,7 +106,7 @@ impl Monitor {
         }
         said.note_timestamp(segment);
         if syn && !segment.flags.has(Flags::ACK) {
-            said.edge = i64::from(segment.window);
+            said.edge = said.edge.max(i64::from(segment.window));
         }
         if let Some(isn) = other_isn
             && segment.flags.has(Flags::ACK)
@@ -193,6 +193,13 @@ impl Monitor {
         }
     }
 
+    /// The end at `to` has been shown a newer acknowledgement.
+    fn is_older(&self, to: Side, segment: &Segment) -> bool {
+        let shown = self.shown[to.index()].ack;
+        let isn = self.said[to.index()].isn;
+        isn.is_some_and(|isn| offset(isn, segment.ack, shown) < shown)
+    }
+
     fn check_timestamp(&mut self, now: u64, to: Side, segment: &Segment) {
         let Some(ts) = segment.options.timestamps else {
             return;
@@ -203,8 +210,10 @@ impl Monitor {
         if (ts.val.wrapping_sub(before) as i32) < 0 {
             // A receiver that has its data sent again sees old TSvals; an ACK must never be old.
             if segment.seq_len() == 0 && !late {
-                let val = ts.val;
-                self.violated(now, to, format!("TSval {val} after {before}"));
+                let what = format!("TSval {} after {before}", ts.val);
+                let older = segment.flags.has(Flags::ACK) && self.is_older(to, segment);
+                let suffix = if older { ", of an older ACK" } else { "" };
+                self.violated(now, to, what + suffix);
             }
         } else {
             *shown = Some(ts.val);

@@ -20,6 +20,11 @@ impl World {
         if self.finished() && held_packets > 0 {
             violations.push(format!("the box still holds {held_packets} packets"));
         }
+        let held_by_far_box = self.held_by_far_box();
+        if self.finished() && held_by_far_box > 0 {
+            let what = format!("the box beside the clients still holds {held_by_far_box} packets");
+            violations.push(what);
+        }
         let start = connections.iter().map(|c| c.plan.start).min();
         let end = connections.iter().map(last_data).max().unwrap_or(0);
         Outcome {

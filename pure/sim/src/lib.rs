@@ -26,6 +26,7 @@ mod scenario_gen;
 pub mod script;
 pub mod tcp;
 mod timers;
+mod too_big;
 mod world;
 
 pub use engine_box::EngineBox;

@@ -14,8 +14,14 @@ pub trait Middlebox {
     /// The time named by [`Middlebox::poll_at`] has come.
     fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>);
 
-    /// Whether `frame` is one that no end has sent: it was added under way, and leaves as it came.
+    /// Whether `frame` is one that the box did not have from an end in its turn: it was added under way,
+    /// and leaves as it came.
     fn is_added(&self, _frame: &[u8]) -> bool {
+        false
+    }
+
+    /// Whether it was made by somebody else than an end, or damaged under way.
+    fn is_forged(&self, _frame: &[u8]) -> bool {
         false
     }
 
@@ -32,6 +38,40 @@ pub trait Middlebox {
     /// The flows that it governs, as they are now.
     fn flow_infos(&self) -> Vec<FlowInfo> {
         Vec::new()
+    }
+}
+
+impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
+    fn on_frame(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
+        (**self).on_frame(now, from, frame, out);
+    }
+
+    fn poll_at(&self) -> Option<Nanos> {
+        (**self).poll_at()
+    }
+
+    fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+        (**self).on_timer(now, out);
+    }
+
+    fn is_added(&self, frame: &[u8]) -> bool {
+        (**self).is_added(frame)
+    }
+
+    fn is_forged(&self, frame: &[u8]) -> bool {
+        (**self).is_forged(frame)
+    }
+
+    fn held_packets(&self) -> usize {
+        (**self).held_packets()
+    }
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        (**self).counters()
+    }
+
+    fn flow_infos(&self) -> Vec<FlowInfo> {
+        (**self).flow_infos()
     }
 }
 

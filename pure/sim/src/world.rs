@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use windlass_cc::{Nanos, SECOND};
 use windlass_engine::Side;
-use windlass_wire::{Ecn, Editor, FlowKey, Segment, parse};
+use windlass_wire::{Ecn, Editor, FlowKey, Segment, parse, verify_tcp};
 
 use crate::ends::Ends;
 use crate::link::{Link, LinkConfig, LinkStats};
@@ -14,11 +14,15 @@ use crate::node::Middlebox;
 use crate::scenario::{Outcome, Scenario};
 use crate::tcp::{Endpoint, Outgoing};
 use crate::timers::Timers;
+use crate::too_big::{self, TooBig};
 
 /// After the last connection has ended, the box has this long to let go of every packet.
 const LINGER: Nanos = 5 * SECOND;
 /// Steps without progress of time after which something is calling for itself for ever.
 const MAX_STEPS_AT_ONE_TIME: u32 = 100_000;
+
+/// Violations that are written down.
+const MAX_REPORTED: usize = 20;
 
 /// Who has timers, of each connection.
 const OPENING: usize = 0;
@@ -111,6 +115,11 @@ impl World {
         self.far.as_ref().map(|far| &*far.middlebox)
     }
 
+    /// Packets that the box beside the clients holds.
+    pub(crate) fn held_by_far_box(&self) -> usize {
+        self.far_box().map_or(0, Middlebox::held_packets)
+    }
+
     /// Virtual time.
     pub fn now(&self) -> Nanos {
         self.now
@@ -164,7 +173,8 @@ impl World {
             if stop == until && self.finished() {
                 stop = until.min(self.now + LINGER);
             }
-            if stop != until && middlebox.held_packets() == 0 {
+            let held = middlebox.held_packets() + self.held_by_far_box();
+            if stop != until && held == 0 {
                 return;
             }
         }
@@ -261,19 +271,25 @@ impl World {
         }
     }
 
+    fn violated(&mut self, what: &str) {
+        if self.violations.len() < MAX_REPORTED {
+            self.violations.push(format!("{} ns: {what}", self.now));
+        }
+    }
+
     /// To the client. Whatever two boxes say to each other must not reach it.
     fn leave_far_box(&mut self, frame: Vec<u8>) {
-        if parse(&frame, frame.len() as u32).is_ok_and(|segment| segment.at.peer != 0) {
-            let what = format!("{} ns: a client sees what boxes say", self.now);
-            self.violations.push(what);
+        if says_what_boxes_say(&frame) {
+            self.violated("a client sees what boxes say");
         }
         self.reach_end(Side::Outside, frame);
     }
 
     fn toward_servers(&mut self, frame: Vec<u8>) {
-        if let Some((index, segment)) = self.find(&frame) {
+        let found = self.find(&frame);
+        let ect = found.is_some_and(|(_, segment)| segment.ecn != Ecn::NotEct);
+        if let Some(index) = found.map(|f| f.0).or_else(|| self.find_too_big(&frame)) {
             let (pair, len) = (self.connections[index].pair, frame.len() as u32);
-            let ect = segment.ecn != Ecn::NotEct;
             self.network
                 .send(self.now, pair, Toward::Servers, len, ect, frame);
         }
@@ -281,7 +297,9 @@ impl World {
 
     fn enter_box(&mut self, from: Side, frame: Vec<u8>, ce: bool, middlebox: &mut dyn Middlebox) {
         let frame = marked(frame, ce);
-        if let Some((index, segment)) = self.find(&frame)
+        // By somebody on the other side of the network, around the other box.
+        let forged = self.far.is_some() && middlebox.is_forged(&frame);
+        if let Some((index, segment)) = self.find(&frame).filter(|_| !forged)
             && let Some(monitor) = &mut self.connections[index].monitor
         {
             monitor.into_box(from, &segment);
@@ -296,18 +314,21 @@ impl World {
         let mut boxed = std::mem::take(&mut self.boxed);
         for (side, frame) in boxed.drain(..) {
             let added = middlebox.is_added(&frame);
-            let Some((index, segment)) = self.find(&frame) else {
+            let found = self.find(&frame);
+            let Some(index) = found.map(|f| f.0).or_else(|| self.find_too_big(&frame)) else {
                 if !added {
                     self.violations.push("a frame of no connection".into());
                 }
                 continue;
             };
             let ends = &mut self.connections[index];
-            if let Some(monitor) = ends.monitor.as_mut().filter(|_| !added) {
-                monitor.out_of_box(now, side, &segment, &frame);
+            if let (Some((_, segment)), Some(monitor)) = (&found, &mut ends.monitor)
+                && !added
+            {
+                monitor.out_of_box(now, side, segment, &frame);
             }
             let (pair, len) = (ends.pair, frame.len() as u32);
-            let ect = segment.ecn != Ecn::NotEct;
+            let ect = found.is_some_and(|(_, segment)| segment.ecn != Ecn::NotEct);
             match side {
                 Side::Inside => {
                     self.inside[1].send(now, len, ect, frame);
@@ -321,16 +342,18 @@ impl World {
     }
 
     fn reach_end(&mut self, side: Side, frame: Vec<u8>) {
-        let Some((index, segment)) = self.find(&frame) else {
-            return;
-        };
-        if self.far.is_some() && side == Side::Inside && segment.at.peer != 0 {
-            let what = format!("{} ns: a server sees what boxes say", self.now);
-            self.violations.push(what);
+        if self.far.is_some() && side == Side::Inside && says_what_boxes_say(&frame) {
+            self.violated("a server sees what boxes say");
         }
-        let ends = &mut self.connections[index];
-        ends.end(side).on_frame(self.now, &frame);
-        self.drain(index, side);
+        if let Some((index, _)) = self.find(&frame) {
+            let ends = &mut self.connections[index];
+            ends.end(side).on_frame(self.now, &frame);
+            self.drain(index, side);
+        } else if let Some((index, message)) = self.read_too_big(&frame) {
+            let ends = &mut self.connections[index];
+            ends.end(side).on_too_big(&message);
+            self.drain(index, side);
+        }
     }
 
     fn run_timers(&mut self) {
@@ -385,17 +408,37 @@ impl World {
 
     fn find(&self, frame: &[u8]) -> Option<(usize, Segment)> {
         let segment = parse(frame, frame.len() as u32).ok()?;
+        Some((self.index_of(&segment.key)?, segment))
+    }
+
+    /// The connection of a segment that a router has not let through.
+    fn find_too_big(&self, frame: &[u8]) -> Option<usize> {
+        self.read_too_big(frame).map(|(index, _)| index)
+    }
+
+    fn read_too_big(&self, frame: &[u8]) -> Option<(usize, TooBig)> {
+        let message = too_big::read(frame)?;
+        Some((self.index_of(&message.key)?, message))
+    }
+
+    fn index_of(&self, key: &FlowKey) -> Option<usize> {
         let FlowKey {
             src_port, dst_port, ..
-        } = segment.key;
+        } = *key;
         let port = if src_port == SERVER_PORT {
             dst_port
         } else {
             src_port
         };
         let index = usize::from(port.checked_sub(FIRST_CLIENT_PORT)?);
-        (index < self.connections.len()).then_some((index, segment))
+        (index < self.connections.len()).then_some(index)
     }
+}
+
+/// It would reach an end: what is damaged does not.
+fn says_what_boxes_say(frame: &[u8]) -> bool {
+    parse(frame, frame.len() as u32)
+        .is_ok_and(|segment| segment.at.peer != 0 && verify_tcp(frame, &segment))
 }
 
 fn marked(mut frame: Vec<u8>, ce: bool) -> Vec<u8> {

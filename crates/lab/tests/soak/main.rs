@@ -43,7 +43,7 @@ const BOTH: &str = "[[rule]]\nsender = \"both\"\n";
 /// Longest wait for the middle of the transfers.
 const MIDDLE_TIMEOUT: Duration = Duration::from_secs(600);
 /// How long a box stands still, and how soon after it everything is governed again.
-const STOP: Duration = Duration::from_secs(2);
+const STOP: Duration = Duration::from_millis(500);
 const GOVERNED_AGAIN: Duration = Duration::from_secs(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -111,7 +111,9 @@ fn soak(config: &str, event: Option<Event>) {
         println!("skipped: {reason}");
         return;
     }
-    let bytes = stream_bytes();
+    // Nothing must be over when it goes on.
+    let longer = if event == Some(Event::Stop) { 2 } else { 1 };
+    let bytes = longer * stream_bytes();
     let lab = Lab::create().expect("namespaces");
     let ends = Ends::open(&lab.topology).expect("interfaces");
     let link = Emulator::start(ends, &PATH.setup(SEED)).expect("a link");

@@ -16,6 +16,9 @@ const TSVAL_MEMORY: Nanos = 24 * 24 * 3600 * SECOND;
 /// A pure ACK that others have overtaken may have a TSval so much older, in ticks of its clock (Linux
 /// `tcp_disordered_ack`: about a time-out).
 const OVERTAKEN_TICKS: u32 = 200;
+/// The numbers of an end are no further from those that have been seen of it, bytes, while the box's own
+/// time-out passes.
+const NEAR: u32 = 1 << 26;
 /// So many refused segments in a row from one end, and what the box knows of the connection may be
 /// wrong: see [`Gate::is_at_odds`].
 const AT_ODDS: u8 = 3;
@@ -74,8 +77,11 @@ struct End {
     syn_tsvals: (u32, u32),
     /// The sequence number of its newest segment (RFC 9293 §3.3.1, SND.WL1).
     newest: u32,
-    /// Segments of its own that were refused since the last that was not.
+    /// Segments with numbers near its own that were refused since the last that was not.
     refused: u8,
+    /// What it has acknowledged that the other end has not sent here, as the last such segment within
+    /// the window said.
+    beyond: Option<u32>,
 }
 
 /// What both ends would accept.
@@ -107,6 +113,7 @@ impl Gate {
                 syn_tsvals: (mine.first_tsval.unwrap_or(0), mine.tsval.unwrap_or(0)),
                 newest: mine.iss,
                 refused: 0,
+                beyond: None,
             }
         };
         Gate {
@@ -124,7 +131,10 @@ impl Gate {
         segment: &Segment,
     ) -> Result<(), Refusal> {
         let verdict = self.verdict(now, from, segment);
-        if !matches!(verdict, Ok(()) | Err(Refusal::Known)) {
+        if verdict == Err(Refusal::Unacceptable(PassReason::UnacceptableAck)) {
+            self.note_beyond(from, segment);
+        }
+        if !matches!(verdict, Ok(()) | Err(Refusal::Known)) && self.is_near(from, segment) {
             let refused = &mut self.ends[from.index()].refused;
             *refused = refused.saturating_add(1);
         }
@@ -210,6 +220,35 @@ impl Gate {
             true => Ok(()),
             false => Err(Refusal::Unacceptable(PassReason::UnacceptableAck)),
         }
+    }
+
+    /// Its numbers are near those that have been seen, as an end's own are: who guesses misses them.
+    fn is_near(&self, from: Side, segment: &Segment) -> bool {
+        let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
+        let near =
+            |number: u32, known: u32| number.wrapping_sub(known).wrapping_add(NEAR) <= 2 * NEAR;
+        near(segment.seq, sender.nxt) && near(segment.ack, receiver.nxt)
+    }
+
+    fn note_beyond(&mut self, from: Side, segment: &Segment) {
+        let receiver = &self.ends[from.other().index()];
+        let within =
+            seq::reaches(segment.seq, receiver.acked) && seq::reaches(receiver.edge, segment.seq);
+        if within && seq::later(segment.ack, receiver.nxt) {
+            self.ends[from.index()].beyond = Some(segment.ack);
+        }
+    }
+
+    /// Data that lies behind a gap, of which the other end has acknowledged a part already: what is
+    /// missing has reached it on another way. That was refused here, yet not there, so what that end
+    /// said has been seen.
+    pub(super) fn shows_another_way(&self, from: Side, segment: &Segment) -> bool {
+        let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        let acked = receiver
+            .beyond
+            .is_some_and(|ack| seq::later(ack, sender.nxt) && seq::reaches(end, ack));
+        acked && segment.payload_len > 0 && seq::later(segment.seq, sender.nxt)
     }
 
     /// Keeps what a segment says that has been accepted.

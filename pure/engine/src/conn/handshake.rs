@@ -54,6 +54,11 @@ impl Syn {
         ack.wrapping_sub(first) <= self.payload_len
     }
 
+    /// `segment` begins where it ends.
+    fn goes_on_with(&self, segment: &Segment) -> bool {
+        self.is_acked_by(segment.seq)
+    }
+
     /// Whether `segment`, a SYN-ACK, is one that the sender of this SYN takes (RFC 9293 §3.10.7.3, RFC
     /// 7323 §3.2).
     fn is_answered_by(&self, segment: &Segment) -> Result<(), PassReason> {
@@ -169,6 +174,11 @@ impl Conn {
             return exact.then_some(()).ok_or(PassReason::OutOfWindow);
         }
         if !segment.flags.has(Flags::SYN) {
+            if answers && receiver.is_none() && sender.is_some_and(|syn| syn.goes_on_with(segment))
+            {
+                // It answers a SYN-ACK that took another way, and shows a window by itself.
+                self.pass.get_or_insert(PassReason::OneWay);
+            }
             return Err(PassReason::OneWay);
         }
         if answers {
@@ -188,7 +198,9 @@ impl Conn {
         if again && stamps.is_some_and(|(newest, stamps)| seq::later(newest, stamps.val)) {
             return Err(PassReason::Paws);
         }
-        if (again && !self.open) || self.closed {
+        // Once the connection has been open, its SYN says nothing any more, and another begins one only
+        // when it is answered, even if both ends have said their last.
+        if !self.open && (again || self.closed) {
             return Ok(());
         }
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and

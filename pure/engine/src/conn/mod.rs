@@ -132,7 +132,10 @@ impl Conn {
             return self.on_ends_packet(ctx, from, segment, pkt);
         };
         if from == Side::Inside {
-            let segment = peer.leaves(ctx, segment, pkt);
+            let other = self.flows[Side::Outside.index()].as_mut();
+            let shown = other.filter(|flow| flow.enforcing());
+            let window = shown.map_or(segment.window, |flow| flow.shown_fields().1);
+            let segment = peer.leaves(ctx, segment, pkt, window);
             return self.on_ends_packet(ctx, from, &segment, pkt);
         }
         let taken = peer.arrives(ctx, segment, pkt);
@@ -166,6 +169,10 @@ impl Conn {
             self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
+        let gate = self.gate.as_ref();
+        if gate.is_some_and(|gate| gate.shows_another_way(from, segment)) {
+            self.let_go(ctx, PassReason::UnseenData);
+        }
         if let Some(gate) = &mut self.gate {
             gate.note(ctx.now, from, segment);
             let opens = gate.is_open() && !self.open;
@@ -183,8 +190,20 @@ impl Conn {
             return ctx.emit(pkt, from.other(), segment);
         }
         self.on_established(ctx, from, segment, pkt);
+        self.leave_another_way(ctx);
         self.tell_latest();
         self.tell_shown_edges();
+    }
+
+    /// Where the data of one direction takes another way, so do the acknowledgements of the other.
+    fn leave_another_way<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let mut reasons = self.flows.iter().flatten().filter_map(|f| f.passing());
+        let other_way = |reason: &_| matches!(reason, PassReason::OneWay | PassReason::UnseenData);
+        if let Some(reason) = reasons.find(other_way)
+            && self.pass.is_none()
+        {
+            self.let_go(ctx, reason);
+        }
     }
 
     /// The acknowledgement of a packet belongs to the flow toward its source, the data to the other.

@@ -58,7 +58,11 @@ impl Conn {
                     return flow.on_data(ctx, &segment, pkt);
                 }
                 Refusal::BeyondEdge if flow.police_refused(ctx, &segment, pkt) => return,
-                Refusal::BeyondEdge => flow.on_data_beyond_edge(ctx, &segment),
+                // It shows the other end a window that the box has not: from here on the box shows none.
+                Refusal::BeyondEdge if flow.has_another_edge(&segment) => {
+                    self.let_go(ctx, PassReason::OneWay);
+                }
+                Refusal::BeyondEdge => {}
                 Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
             }
         }

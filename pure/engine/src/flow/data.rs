@@ -7,6 +7,9 @@ use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
 use crate::{PassReason, Pkt, Pool, seq};
 
+/// How far a sender may be ahead of what has been seen of it, bytes: who guesses numbers misses this.
+const AHEAD_MAX: u64 = 1 << 24;
+
 impl Flow {
     /// Data waits in the box for its first transmission.
     pub(crate) fn queued(&self) -> bool {
@@ -35,7 +38,7 @@ impl Flow {
             return;
         }
         if !self.polices() && end > self.allowed_edge() {
-            self.on_data_beyond_edge(ctx, segment);
+            self.on_data_beyond_edge(ctx, start);
         }
         if self.pass.is_some() {
             return ctx.emit(pkt, to, segment);
@@ -52,15 +55,18 @@ impl Flow {
 
     /// A sender that goes on, in order, beyond the edge that it has been shown here has been shown
     /// another, by ACKs that take another way.
-    pub(crate) fn on_data_beyond_edge<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        segment: &Segment,
-    ) {
-        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
-        if self.enforcing() && start == Some(self.nxt) {
+    fn on_data_beyond_edge<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+        if self.enforcing() && start == self.nxt {
             self.release_all(ctx, PassReason::OneWay);
         }
+    }
+
+    /// The same of data that is refused here: its sender may be far ahead, since such data is not kept
+    /// track of.
+    pub(crate) fn has_another_edge(&self, segment: &Segment) -> bool {
+        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
+        let ahead = start.and_then(|start| start.checked_sub(self.nxt));
+        self.enforcing() && ahead.is_some_and(|ahead| ahead <= AHEAD_MAX)
     }
 
     /// The acknowledgement that leaves in a packet of the sender, to be repeated by held ones.
@@ -69,10 +75,12 @@ impl Flow {
             return;
         }
         // Of those that acknowledge the same, the one with the newest data has the window (RFC 9293
-        // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now.
-        let overtaken = segment.ack == self.latest.ack
-            && seq::later(self.latest.seq, segment.seq)
-            && window <= self.latest.window;
+        // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now. One
+        // that comes once more, late, must not close it again.
+        let newer = seq::later(segment.seq, self.latest.seq);
+        let closes = window == 0 && segment.seq == self.latest.seq;
+        let overtaken =
+            segment.ack == self.latest.ack && !(newer || closes) && window <= self.latest.window;
         if seq::later(self.latest.ack, segment.ack) || overtaken {
             return;
         }

@@ -50,6 +50,12 @@ impl Flow {
 
     /// The window field for an ACK of `ack` that moves the edge toward `target`.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
+        if ack < self.feedback.ack {
+            // The sender takes no window from it (RFC 9293 §3.10.7.4). Rounding for one ACK and for the
+            // other in turn would move the edge with each packet.
+            let units = self.feedback.edge.saturating_sub(ack) >> self.setup.scale;
+            return units.min(u64::from(u16::MAX)) as u16;
+        }
         let units = self.window_units(ack, target);
         let edge = ack + (u64::from(units) << self.setup.scale);
         self.feedback.edge = self.feedback.edge.max(edge);

@@ -177,12 +177,14 @@ impl Peer {
         }
     }
 
-    /// A packet of the guest on its way out: made ECN-capable, with what there is to report.
+    /// A packet of the guest on its way out: made ECN-capable, with what there is to report. `window`
+    /// is what the other end is shown of the guest's.
     pub(crate) fn leaves<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
         segment: &Segment,
         pkt: Pkt,
+        window: u16,
     ) -> Segment {
         // A guest must not speak for its box.
         let mut segment = stamp::without_option(ctx, segment, pkt);
@@ -195,7 +197,7 @@ impl Peer {
                 return segment;
             }
         } else {
-            self.report(ctx, &mut segment, pkt);
+            self.report(ctx, &mut segment, pkt, window);
         }
         if segment.flags.has(Flags::ACK) {
             let newer = self

@@ -90,6 +90,7 @@ impl Peer {
         ctx: &mut Context<'_, P>,
         segment: &mut Segment,
         pkt: Pkt,
+        window: u16,
     ) {
         let active = matches!(self.stage, Stage::Answered | Stage::There);
         if !active || !segment.flags.has(Flags::ACK) || self.told == Some(self.arrived) {
@@ -107,7 +108,7 @@ impl Peer {
             ctx.counters.reports_carried += 1;
             self.told = Some(self.arrived);
         } else if self.worth_a_packet() {
-            self.report_alone(ctx, segment);
+            self.report_alone(ctx, segment, window);
         }
     }
 
@@ -121,7 +122,7 @@ impl Peer {
 
     /// A packet of the box's own (FACK). It is ECN-capable, or switches that mark would drop it; and
     /// for a guest whose box has died it is an old ACK, which says nothing.
-    fn report_alone<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment) {
+    fn report_alone<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, window: u16) {
         let (Some(template), Some(shown)) = (&self.template, self.shown_ack) else {
             return;
         };
@@ -129,7 +130,7 @@ impl Peer {
             seq: segment.seq,
             ack: shown.wrapping_sub(1),
             flags: Flags::ACK,
-            window: segment.window,
+            window,
             timestamps: segment.options.timestamps,
             ..Default::default()
         };

@@ -45,6 +45,8 @@ pub struct EndConfig {
     pub tail_probe: bool,
     /// What the RTO keeps above the smoothed RTT.
     pub min_rto: Nanos,
+    /// After some time-outs in a row, try shorter segments (RFC 4821 §7.7).
+    pub detects_black_holes: bool,
     /// Buffer for what arrives.
     pub receive_buffer: ReceiveBuffer,
     /// Longest delay of an ACK; 0: every segment is acknowledged at once.
@@ -71,6 +73,7 @@ impl Default for EndConfig {
             goes_beyond_edge: 0,
             tail_probe: true,
             min_rto: 200 * MILLISECOND,
+            detects_black_holes: false,
             receive_buffer: ReceiveBuffer::Autotuned {
                 initial: 65_536,
                 max: 6 << 20,

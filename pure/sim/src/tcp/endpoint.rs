@@ -65,6 +65,8 @@ pub struct Endpoint {
     pub(super) expected: Content,
     pub(super) syn_sent_at: Nanos,
     pub(super) syn_tries: u32,
+    /// TSvals of the first SYN and of the last.
+    pub(super) syn_stamps: (u32, u32),
     pub(super) corrupt: Option<u64>,
     pub(super) last_data_at: Option<Nanos>,
     pub(super) content: Content,
@@ -105,6 +107,7 @@ impl Endpoint {
             expected,
             syn_sent_at: 0,
             syn_tries: 0,
+            syn_stamps: (0, 0),
             corrupt: None,
             last_data_at: None,
             content,

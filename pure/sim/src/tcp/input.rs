@@ -90,7 +90,8 @@ impl Endpoint {
             }
             return;
         }
-        if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || !ours {
+        if !segment.flags.has(Flags::SYN.with(Flags::ACK)) || !ours || self.echoes_nothing(segment)
+        {
             return;
         }
         let agreed = &segment.options;
@@ -104,6 +105,15 @@ impl Endpoint {
         self.begin();
         self.receiver.demand_ack();
         self.run_app(now);
+    }
+
+    /// A SYN-ACK whose TSecr is of no SYN that was sent (RFC 7323 §3.2, Linux `PAWSActiveRejected`).
+    fn echoes_nothing(&self, segment: &Segment) -> bool {
+        let Some(stamps) = segment.options.timestamps.filter(|ts| ts.ecr != 0) else {
+            return false;
+        };
+        let (first, last) = self.syn_stamps;
+        self.config.timestamps && stamps.ecr.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
     fn on_handshake_ack(&mut self, now: Nanos, segment: &Segment, payload: &[u8]) {
@@ -241,10 +251,12 @@ impl Endpoint {
             self.sender.stats.acks_of_unsent += 1;
             return false;
         }
-        if number < 0 {
-            return true;
-        }
         let una = self.sender.una;
+        // RFC 5961 §5.2.
+        if number < una.saturating_sub(self.sender.max_window) as i64 {
+            self.receiver.demand_ack();
+            return false;
+        }
         let first = self.config.isn.wrapping_add(1).wrapping_add(una as u32);
         let offset = |n: u32| una as i64 + i64::from(n.wrapping_sub(first) as i32);
         let blocks = segment.options.sack.iter();

@@ -9,6 +9,7 @@ mod content;
 mod ecn;
 mod endpoint;
 mod input;
+mod mtu;
 mod native;
 mod output;
 mod receiver;

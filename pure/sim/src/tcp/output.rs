@@ -39,6 +39,13 @@ impl Endpoint {
         }
         self.sender.stats.syn_retransmits += u64::from(self.syn_tries > 0);
         self.syn_at = Some(now + (SECOND << self.syn_tries.min(SYN_MAX_BACKOFF)));
+        let stamp = ts_clock(&self.config, now);
+        let first = if self.syn_tries == 0 {
+            stamp
+        } else {
+            self.syn_stamps.0
+        };
+        self.syn_stamps = (first, stamp);
         self.syn_tries += 1;
         self.syn_sent_at = now;
         let frame = self.syn(now);

@@ -150,6 +150,40 @@ impl Scoreboard {
         marked
     }
 
+    /// Cuts what is longer than `mss` and has not been received to pieces, which are lost. How many there
+    /// are. Payload ends at `data_end`: a FIN behind it takes no room.
+    pub fn cut(&mut self, mss: u64, data_end: u64) -> usize {
+        let mut pieces = 0;
+        for whole in std::mem::take(&mut self.segments) {
+            let payload_end = whole.end.min(data_end);
+            if whole.sacked || payload_end <= whole.start + mss {
+                self.segments.push_back(whole);
+                continue;
+            }
+            self.lost_out -= usize::from(whole.lost);
+            self.to_resend -= usize::from(whole.lost && !whole.retransmitted);
+            self.retrans_out -= usize::from(whole.retransmitted);
+            let mut start = whole.start;
+            while start < whole.end {
+                let last = payload_end <= start + mss;
+                let end = if last { whole.end } else { start + mss };
+                self.segments.push_back(Sent {
+                    start,
+                    end,
+                    lost: true,
+                    retransmitted: false,
+                    ..whole
+                });
+                start = end;
+                pieces += 1;
+            }
+        }
+        self.lost_out += pieces;
+        self.to_resend += pieces;
+        self.marked_lost += pieces;
+        pieces
+    }
+
     /// Nothing is lost after all.
     pub fn unmark_lost(&mut self) {
         for segment in &mut self.segments {

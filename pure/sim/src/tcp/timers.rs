@@ -104,6 +104,7 @@ impl Sender {
         self.stats.rto += 1;
         self.enter_loss(now);
         self.timeouts += 1;
+        self.suspect_black_hole();
         self.backoff = (self.backoff + 1).min(15);
         self.arm_rto(now);
     }
