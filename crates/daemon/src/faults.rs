@@ -1,16 +1,33 @@
-//! Plugins that fail are told on the standard error output.
+//! Plugins that fail, and workers that stand still, are told on the standard error output.
 
 use std::collections::BTreeMap;
 
-/// Failures of plugins that have been told.
+/// What has been told.
 #[derive(Default)]
-pub(crate) struct Faults(BTreeMap<&'static str, u32>);
+pub(crate) struct Faults {
+    /// Failures of each plugin.
+    plugins: BTreeMap<&'static str, u32>,
+    /// Packets that the kernel has forwarded because no worker took any.
+    unread: u64,
+}
 
 impl Faults {
-    /// Tells of the new ones, in a line for each plugin.
+    /// Tells of new packets that no worker took.
+    pub(crate) fn tell_unread(&mut self, unread: u64) {
+        let new = unread.saturating_sub(self.unread);
+        self.unread = unread;
+        if new > 0 {
+            eprintln!(
+                "windlass: a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} \
+                 packets in its place; its flows are governed again"
+            );
+        }
+    }
+
+    /// Tells of new failures of plugins, in a line for each.
     pub(crate) fn tell(&mut self) {
         for status in windlass_plugin::statuses() {
-            let told = self.0.insert(status.name, status.faults).unwrap_or(0);
+            let told = self.plugins.insert(status.name, status.faults).unwrap_or(0);
             let (true, Some(last)) = (status.faults > told, status.last_fault) else {
                 continue;
             };

@@ -138,6 +138,9 @@ fn watch(
     let mut faults = Faults::default();
     loop {
         faults.tell();
+        if let Some(unread) = desk.unread() {
+            faults.tell_unread(unread);
+        }
         let event = events.recv_timeout(CHECK_INTERVAL);
         match event {
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),

@@ -179,6 +179,12 @@ impl Desk {
         })
     }
 
+    /// Packets that the kernel has forwarded because no worker took any; `None` if it cannot be asked.
+    pub(crate) fn unread(&self) -> Option<u64> {
+        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
+        wire.counters().ok().map(|xdp| xdp.passed_unread)
+    }
+
     fn tenants(&self) -> Result<Answer, String> {
         let all = self.workers.tenants().map_err(|e| e.to_string())?;
         Ok(Answer::Tenants {

@@ -144,6 +144,34 @@ fn packets_from_inside_go_first_and_all_leave_by_the_other_side() {
     );
 }
 
+/// The kernel has forwarded what came after them.
+#[test]
+fn what_was_left_while_a_worker_stood_still_is_passed_on_unseen() {
+    let mut driver = Memory {
+        missed: 5,
+        ..Memory::default()
+    };
+    driver.incoming[Side::Outside.index()].extend([frame(1), frame(2)]);
+    let sent = Arc::clone(&driver.sent);
+    let (_workers, mut commands) = Workers::new(1);
+    let mut worker = Worker::new(driver, engine(), commands.remove(0), None);
+    assert_eq!(worker.turn().unwrap(), 0, "nothing is left for the engine");
+    assert_eq!(sent.lock().unwrap().len(), 2);
+    assert_eq!(worker.engine.counters().get("packets"), Some(0));
+    assert_eq!((worker.driver.beats, worker.missed), (1, 5));
+    // It has been idle for longer than a sender waits.
+    worker.driver.missed = 6;
+    worker.driver.incoming[Side::Inside.index()].push_back(frame(3));
+    worker.turned_at = monotonic_ns() - 2 * STALE_NS;
+    worker.turn().unwrap();
+    assert_eq!(
+        sent.lock().unwrap().len(),
+        2,
+        "its sender has sent it again"
+    );
+    assert_eq!(worker.driver.packets[2].1, 0, "and its memory is free");
+}
+
 #[test]
 fn a_worker_that_stops_sends_on_what_it_has_received() {
     let mut driver = Memory::default();
