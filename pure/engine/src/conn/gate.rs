@@ -292,9 +292,11 @@ impl Gate {
         debug_assert!(!seq::later(sender.acked, sender.edge), "{sender:?}");
     }
 
-    /// The box has shown the end at `side` this edge of the other end's: what is sent up to it waits
-    /// in the box until the other end takes it.
-    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32) {
+    /// The box has shown the end at `side` this edge of the other end's, and a window as large as that:
+    /// what is sent up to it waits in the box until the other end takes it.
+    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32, max_window: u32) {
+        let sender = &mut self.ends[side.index()];
+        sender.max_window = sender.max_window.max(max_window);
         let receiver = &mut self.ends[side.other().index()];
         if seq::later(edge, receiver.edge) {
             receiver.edge = edge;

@@ -304,7 +304,8 @@ impl Conn {
         let Some(gate) = &mut self.gate else { return };
         for side in [Side::Inside, Side::Outside] {
             if let Some(flow) = self.flows[side.index()].as_ref().filter(|f| f.enforcing()) {
-                gate.note_shown_edge(side, flow.allowed_edge_number());
+                let max_window = flow.feedback.max_window;
+                gate.note_shown_edge(side, flow.allowed_edge_number(), max_window);
             }
         }
     }

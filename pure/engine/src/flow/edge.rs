@@ -57,8 +57,9 @@ impl Flow {
             return units.min(u64::from(u16::MAX)) as u16;
         }
         let units = self.window_units(ack, target);
-        let edge = ack + (u64::from(units) << self.setup.scale);
-        self.feedback.edge = self.feedback.edge.max(edge);
+        let window = u32::from(units) << self.setup.scale;
+        self.feedback.max_window = self.feedback.max_window.max(window);
+        self.feedback.edge = self.feedback.edge.max(ack + u64::from(window));
         units
     }
 

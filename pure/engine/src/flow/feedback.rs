@@ -38,6 +38,8 @@ pub(crate) struct Feedback {
     pub ack: u64,
     /// Right edge shown.
     pub edge: u64,
+    /// The largest window shown, bytes: the sender takes ACKs that are older by so much (RFC 5961 §5.2).
+    pub max_window: u32,
     /// Highest TSval shown: it may not decrease, or the sender drops the ACK (PAWS).
     pub tsval: Option<u32>,
     /// The window field the receiver said last.
@@ -69,6 +71,7 @@ impl Feedback {
         Feedback {
             ack: 1,
             edge,
+            max_window: 0,
             tsval: None,
             window_said: 0,
             tsecr: 0,
