@@ -10,6 +10,16 @@ mod parties;
 #[path = "../../pure/sim/tests/check_engine/rules.rs"]
 mod rules;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Frames that have gone through boxes: told at every so many.
+static FRAMES: AtomicU64 = AtomicU64::new(0);
+const TOLD_EVERY: u64 = 1_000_000;
+
 libfuzzer_sys::fuzz_target!(|data: &[u8]| {
-    parties::check(data);
+    let frames = parties::check(data);
+    let before = FRAMES.fetch_add(frames, Ordering::Relaxed);
+    if before / TOLD_EVERY != (before + frames) / TOLD_EVERY {
+        eprintln!("{} million frames", (before + frames) / 1_000_000);
+    }
 });

@@ -28,6 +28,8 @@ struct Source {
 /// By one end, to the other.
 #[derive(Default, Debug)]
 pub struct Said {
+    /// Two boxes use the ECN field between them, and an option.
+    two_boxes: bool,
     /// Whole frames, and whether the end itself has sent them.
     frames: BTreeMap<Vec<u8>, bool>,
     plain: BTreeMap<Vec<u8>, Source>,
@@ -43,19 +45,29 @@ pub struct Said {
 }
 
 impl Said {
+    pub fn new(two_boxes: bool) -> Said {
+        Said {
+            two_boxes,
+            ..Said::default()
+        }
+    }
+
     /// The end itself has sent a frame; `scale` is that of its window.
     pub fn note_own(&mut self, frame: &[u8], scale: u8) {
-        self.frames.insert(frame.to_vec(), true);
+        self.frames.insert(self.as_ends_see(frame), true);
         self.note(frame, true, true, scale);
     }
 
     /// Somebody else has, in its name.
     pub fn note_foreign(&mut self, frame: &[u8], believed: bool, scale: u8) {
-        self.frames.entry(frame.to_vec()).or_insert(false);
+        let seen = self.as_ends_see(frame);
+        self.frames.entry(seen).or_insert(false);
         self.note(frame, believed, false, scale);
     }
 
     fn note(&mut self, frame: &[u8], believed: bool, own: bool, scale: u8) {
+        let cut = without_peers_words(frame).filter(|_| self.two_boxes);
+        let frame = cut.as_deref().unwrap_or(frame);
         let Ok(segment) = parse(frame, frame.len() as u32) else {
             return;
         };
@@ -98,14 +110,26 @@ impl Said {
         self.edge = Some(later_of(self.edge.unwrap_or(edge), edge));
     }
 
+    /// A frame without what is between boxes alone.
+    fn as_ends_see(&self, frame: &[u8]) -> Vec<u8> {
+        if !self.two_boxes {
+            return frame.to_vec();
+        }
+        let mut seen = without_peers_words(frame).unwrap_or_else(|| frame.to_vec());
+        if let Ok(segment) = parse(&seen, seen.len() as u32) {
+            clear_ecn(&segment, &mut seen);
+        }
+        seen
+    }
+
     /// Whether this very frame has come in.
     pub fn has_come(&self, frame: &[u8]) -> bool {
-        self.frames.contains_key(frame)
+        self.frames.contains_key(&self.as_ends_see(frame))
     }
 
     /// Whether the end that has the name of the sender has not sent this, changed by a box or not.
     pub fn is_strange(&self, frame: &[u8]) -> bool {
-        if let Some(own) = self.frames.get(frame) {
+        if let Some(own) = self.frames.get(&self.as_ends_see(frame)) {
             return !own;
         }
         let Ok(segment) = parse(frame, frame.len() as u32) else {
@@ -113,6 +137,13 @@ impl Said {
         };
         let source = self.plain.get(&plain(&segment, frame));
         source.is_some_and(|source| !source.own)
+    }
+
+    /// A report between boxes that nobody has taken out tells an end nothing.
+    pub fn check_report(&self, frame: &[u8]) {
+        let segment = parse(frame, frame.len() as u32).expect("boxes make segments");
+        let newest = self.newest_ack.unwrap_or(segment.ack);
+        assert!(after(newest, segment.ack), "tells an ACK: {segment:?}");
     }
 
     /// A frame leaves the last box toward `to`, whose own words are `own`. What boxes say to each other
@@ -208,17 +239,10 @@ impl Said {
 /// A frame without what a box may change, up to the end of its payload.
 fn plain(segment: &Segment, frame: &[u8]) -> Vec<u8> {
     let at = &segment.at;
-    let (ip, tcp) = (usize::from(at.ip), usize::from(at.tcp));
+    let tcp = usize::from(at.tcp);
     let end = usize::from(at.payload) + segment.payload_len as usize;
     let mut plain = frame[..end.min(frame.len())].to_vec();
-    // ECN, and the checksum over it.
-    match at.v6 {
-        true => plain[ip + 1] &= 0xcf,
-        false => {
-            plain[ip + 1] &= 0xfc;
-            plain[ip + 10..ip + 12].fill(0);
-        }
-    }
+    clear_ecn(segment, &mut plain);
     plain[tcp + 8..tcp + 12].fill(0);
     plain[tcp + 13] &= !((Flags::ECE.0 | Flags::CWR.0) as u8);
     plain[tcp + 14..tcp + 18].fill(0);
@@ -232,6 +256,25 @@ fn plain(segment: &Segment, frame: &[u8]) -> Vec<u8> {
         plain[sack..sack + len].fill(1);
     }
     plain
+}
+
+/// Whether a frame is a box's report to another, and nothing else.
+pub fn is_report(frame: &[u8]) -> bool {
+    let segment = parse(frame, frame.len() as u32);
+    let said = segment.ok().and_then(|s| PeerOption::read(frame, &s));
+    matches!(said, Some(PeerOption::ReportAlone(_)))
+}
+
+/// Clears ECN, and the checksum over it.
+fn clear_ecn(segment: &Segment, frame: &mut [u8]) {
+    let ip = usize::from(segment.at.ip);
+    match segment.at.v6 {
+        true => frame[ip + 1] &= 0xcf,
+        false => {
+            frame[ip + 1] &= 0xfc;
+            frame[ip + 10..ip + 12].fill(0);
+        }
+    }
 }
 
 /// The same without what a box says to another that is not there any more.
