@@ -48,6 +48,9 @@ struct End {
     acked_bytes: u64,
     /// The right edge of what it takes. Only ever moves right.
     edge: u32,
+    /// How far the other end may go on in order, beyond that edge: the box holds what a sender sends to
+    /// ask for room, until there is some.
+    reach: u32,
     /// Shift of its window field.
     scale: u8,
     /// It has acknowledged something.
@@ -63,6 +66,18 @@ struct End {
     newest: u32,
     /// Segments of its own that were refused since the last that was not.
     refused: u8,
+}
+
+impl End {
+    /// Its edge and its reach are there, or further on.
+    fn widen(&mut self, edge: u32, reach: u32) {
+        if seq::later(edge, self.edge) {
+            self.edge = edge;
+        }
+        if seq::later(reach, self.reach) {
+            self.reach = reach;
+        }
+    }
 }
 
 /// What both ends would accept.
@@ -86,6 +101,7 @@ impl Gate {
                 acked,
                 acked_bytes: u64::from(acked.wrapping_sub(other.iss.wrapping_add(1))),
                 edge: acked.wrapping_add(u32::from(mine.window)),
+                reach: acked.wrapping_add(u32::from(mine.window)),
                 scale: mine.scale.filter(|_| scaled).unwrap_or(0),
                 answers: mine.acks.is_some(),
                 max_window: u32::from(other.window),
@@ -132,7 +148,7 @@ impl Gate {
         }
         if segment.flags.has(Flags::RST) {
             // RFC 5961 §3.2: the very number that the receiver expects, which it has said.
-            let within = seq::reaches(receiver.edge, end);
+            let within = seq::reaches(receiver.reach, end);
             return match (segment.seq == receiver.acked, segment.seq == sender.nxt) {
                 (true, _) if within => Ok(()),
                 (false, true) if within => Err(Refusal::EarlyReset),
@@ -153,7 +169,9 @@ impl Gate {
         }
         // What lies beyond the window in part is dropped whole if the application has not read
         // everything.
-        match seq::reaches(receiver.edge, end) {
+        let goes_on = !seq::later(segment.seq, sender.nxt);
+        let limit = if goes_on { receiver.reach } else { receiver.edge };
+        match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
             false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
@@ -233,20 +251,15 @@ impl Gate {
         sender.refused = 0;
         let window = u32::from(segment.window) << sender.scale;
         let edge = segment.ack.wrapping_add(window);
-        if seq::later(edge, sender.edge) {
-            sender.edge = edge;
-        }
+        sender.widen(edge, edge);
         receiver.max_window = receiver.max_window.max(window);
         debug_assert!(!seq::later(sender.acked, sender.edge), "{sender:?}");
     }
 
-    /// The box has shown the end at `side` this edge of the other end's: what is sent up to it waits
-    /// in the box until the other end takes it.
-    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32) {
-        let receiver = &mut self.ends[side.other().index()];
-        if seq::later(edge, receiver.edge) {
-            receiver.edge = edge;
-        }
+    /// The box has shown the end at `side` this edge of the other end's, and holds what is sent up to
+    /// `reach` until the other end takes it.
+    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32, reach: u32) {
+        self.ends[side.other().index()].widen(edge, reach);
     }
 
     /// Both ends have acknowledged something: the handshake is complete.

@@ -318,7 +318,8 @@ impl Conn {
         let Some(gate) = &mut self.gate else { return };
         for side in [Side::Inside, Side::Outside] {
             if let Some(flow) = self.flows[side.index()].as_ref().filter(|f| f.enforcing()) {
-                gate.note_shown_edge(side, flow.allowed_edge_number());
+                let (edge, reach) = flow.edge_numbers();
+                gate.note_shown_edge(side, edge, reach);
             }
         }
     }

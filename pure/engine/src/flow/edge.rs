@@ -116,9 +116,11 @@ impl Flow {
         self.feedback.edge + probe.max(tolerance)
     }
 
-    /// The same as a sequence number.
-    pub(crate) fn allowed_edge_number(&self) -> u32 {
-        seq::number(self.setup.iss, self.allowed_edge())
+    /// The edge shown and the edge allowed, as sequence numbers.
+    pub(crate) fn edge_numbers(&self) -> (u32, u32) {
+        let edges = (self.feedback.edge, self.allowed_edge());
+        let number = |edge| seq::number(self.setup.iss, edge);
+        (number(edges.0), number(edges.1))
     }
 
     /// The sender has used up the edge it was shown.
