@@ -102,7 +102,7 @@ impl Conn {
             return self.refuse(ctx, from, segment, pkt, refusal);
         }
         self.last_seen = ctx.now;
-        if segment.flags.has(Flags::SYN) {
+        if is_syn(segment) {
             self.look_for_peer(ctx, segment);
         }
         let Some(peer) = &mut self.peer else {
@@ -127,7 +127,7 @@ impl Conn {
     /// Whether the end that a packet is for would accept it.
     fn judge(&mut self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
         match &mut self.gate {
-            Some(gate) if !segment.flags.has(Flags::SYN) => gate.judge(now, from, segment),
+            Some(gate) if !is_syn(segment) => gate.judge(now, from, segment),
             _ => {
                 let judged = self.judge_handshake(from, segment);
                 judged.map_err(Refusal::Unacceptable)
@@ -196,7 +196,7 @@ impl Conn {
             // The SYN-ACK has been answered.
             ctx.pool.free(copy.pkt);
         }
-        if segment.flags.has(Flags::SYN) {
+        if is_syn(segment) {
             return self.on_syn(ctx, from, segment, pkt);
         }
         if segment.flags.has(Flags::RST) {
@@ -500,4 +500,9 @@ impl Conn {
     pub(crate) fn passing(&self) -> Option<PassReason> {
         self.pass
     }
+}
+
+/// A SYN or SYN-ACK. One that resets as well is a reset: that comes first (RFC 9293 §3.10.7).
+fn is_syn(segment: &Segment) -> bool {
+    segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST)
 }
