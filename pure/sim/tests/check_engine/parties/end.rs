@@ -39,6 +39,7 @@ pub struct End {
     pub agreed: Agreed,
     pub state: State,
     pub iss: u32,
+    pub others_iss: u32,
     /// What it sends, and what the other end sends.
     content: Content,
     pub others: Content,
@@ -77,7 +78,7 @@ pub struct End {
 }
 
 impl End {
-    pub fn new(who: Who, key: FlowKey, offer: Offer, iss: u32) -> End {
+    pub fn new(who: Who, key: FlowKey, offer: Offer, [iss, others_iss]: [u32; 2]) -> End {
         let side = who as u64;
         End {
             who,
@@ -86,6 +87,7 @@ impl End {
             agreed: Agreed::default(),
             state: State::Listen,
             iss,
+            others_iss,
             content: Content::new(side),
             others: Content::new(1 - side),
             out: Vec::new(),

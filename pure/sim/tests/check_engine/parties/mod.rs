@@ -291,8 +291,7 @@ impl World {
         if foreign && !self.said[from as usize].has_come(frame) {
             let end = &self.ends[toward as usize];
             let read = parse(frame, frame.len() as u32);
-            let verdict = read.map(|segment| end.judge(&segment, frame));
-            let believed = verdict == Ok(Verdict::Take);
+            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame));
             self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
         }
         let side = side_of(node, from);
@@ -382,5 +381,6 @@ fn an_end(who: Who, setup: &Setup) -> End {
         Who::Server => key,
         Who::Client => key.reversed(),
     };
-    End::new(who, key, offer, numbers[usize::from(setup.numbers & 3)][index])
+    let numbers = numbers[usize::from(setup.numbers & 3)];
+    End::new(who, key, offer, [numbers[index], numbers[1 - index]])
 }

@@ -3,6 +3,7 @@
 use windlass_sim::Nanos;
 use windlass_wire::{ChecksumState, Ecn, Flags, Segment, verify_tcp};
 
+use super::said::ROUNDINGS;
 use super::end::{End, State, after, later_of};
 
 /// A pure acknowledgement that was overtaken may be so much older, ms (Linux `tcp_disordered_ack`).
@@ -19,20 +20,55 @@ pub enum Verdict {
 impl End {
     /// What becomes of a segment that arrives now.
     pub fn judge(&self, segment: &Segment, frame: &[u8]) -> Verdict {
+        self.judge_within(segment, frame, self.rcv_edge)
+    }
+
+    /// Whether it may become part of the connection, by all that a box can know: with each
+    /// acknowledgement the edge of a window that has a scale is rounded.
+    pub fn may_take(&self, segment: &Segment, frame: &[u8]) -> bool {
+        if self.state == State::SynSent && !segment.flags.has(Flags::SYN) {
+            return self.may_take_behind_answer(segment, frame);
+        }
+        let rounded = self.rcv_edge.wrapping_add(ROUNDINGS << self.agreed.own_scale);
+        if self.state == State::Over {
+            // That it has reset the connection has not got about.
+            let verdict = self.judge_synchronised(segment, rounded);
+            return self.is_for(segment, frame) && verdict == Verdict::Take;
+        }
+        self.judge_within(segment, frame, rounded) == Verdict::Take
+    }
+
+    /// The answer to its SYN may be on its way, past the box already.
+    fn may_take_behind_answer(&self, segment: &Segment, frame: &[u8]) -> bool {
+        let first = self.others_iss.wrapping_add(1);
+        let edge = first.wrapping_add(u32::from(self.offer.first_window()));
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        self.is_for(segment, frame)
+            && !after(first, end)
+            && !after(segment.seq, edge)
+            && (segment.flags.has(Flags::RST) || segment.flags.has(Flags::ACK) && segment.ack == self.nxt)
+    }
+
+    /// Its name, and no sign of damage.
+    fn is_for(&self, segment: &Segment, frame: &[u8]) -> bool {
         // On a wire no checksum is partial.
         let on_wire = Segment {
             checksum: ChecksumState::Full,
             ..*segment
         };
         let signed = segment.options.md5 || segment.options.ao;
-        if segment.key != self.key.reversed() || signed || !verify_tcp(frame, &on_wire) {
+        segment.key == self.key.reversed() && !signed && verify_tcp(frame, &on_wire)
+    }
+
+    fn judge_within(&self, segment: &Segment, frame: &[u8], edge: u32) -> Verdict {
+        if !self.is_for(segment, frame) {
             return Verdict::Drop;
         }
         match self.state {
             State::Over => Verdict::Drop,
             State::Listen => self.judge_listening(segment),
             State::SynSent => self.judge_answer(segment),
-            State::SynReceived | State::Open => self.judge_synchronised(segment),
+            State::SynReceived | State::Open => self.judge_synchronised(segment, edge),
         }
     }
 
@@ -59,7 +95,7 @@ impl End {
         }
     }
 
-    fn judge_synchronised(&self, segment: &Segment) -> Verdict {
+    fn judge_synchronised(&self, segment: &Segment, edge: u32) -> Verdict {
         let reset = segment.flags.has(Flags::RST);
         let refused = if reset {
             Verdict::Drop
@@ -70,7 +106,7 @@ impl End {
             return refused;
         }
         let end = segment.seq.wrapping_add(segment.seq_len());
-        if after(self.last_acked, end) || after(segment.seq, self.rcv_edge) {
+        if after(self.last_acked, end) || after(segment.seq, edge) {
             return refused;
         }
         if reset {

@@ -12,7 +12,7 @@ use windlass_wire::{Flags, PeerOption, Segment, parse, remove_option, verify_tcp
 use super::end::{End, after, later_of};
 
 /// Units of the window scale by which rounding may carry an edge beyond the receiver's.
-const ROUNDINGS: u32 = 8;
+pub const ROUNDINGS: u32 = 8;
 /// Kind and length of the SACK-permitted option, and the NOPs before it where the box puts it in.
 const INSERTED: [u8; 4] = [1, 1, 4, 2];
 
