@@ -288,7 +288,9 @@ impl World {
             return self.arrive(toward, frame, foreign);
         }
         let from = toward.other();
-        if foreign && !self.said[from as usize].has_come(frame) {
+        // What a first box has refused, a second may believe a little later.
+        let said = &self.said[from as usize];
+        if said.is_strange(frame) || (foreign && !said.has_come(frame)) {
             let end = &self.ends[toward as usize];
             let read = parse(frame, frame.len() as u32);
             let believed = read.is_ok_and(|segment| end.may_take(&segment, frame));
