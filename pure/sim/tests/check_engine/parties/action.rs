@@ -36,7 +36,7 @@ pub struct Setup {
     /// By side: what it offers. Bits: SACK, timestamps, scale, ECN; the rest is the size of its segments.
     pub offers: [u8; 2],
     pub scales: [u8; 2],
-    /// Initial numbers near one another, near the wrap, or anywhere.
+    /// Initial numbers: two bits. Another: actions begin with the handshake under way.
     pub numbers: u8,
     /// One way, outside of the box: from a millisecond up.
     pub delay: u8,
@@ -127,6 +127,10 @@ pub enum Action {
         features: u8,
     },
     Bypass {
+        really: u8,
+    },
+    /// A box dies: what it holds is gone, and the bridge carries everything.
+    Kill {
         really: u8,
     },
 }

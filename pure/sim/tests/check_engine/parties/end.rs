@@ -222,7 +222,9 @@ impl End {
 
     pub fn acknowledge(&mut self, now: Nanos) {
         if self.is_open() {
-            self.say(now, Flags::ACK, self.nxt, Vec::new());
+            // A number that is acceptable, after a byte beyond the window too (Linux `tcp_acceptable_seq`).
+            let seq = if after(self.nxt, self.edge) { self.edge } else { self.nxt };
+            self.say(now, Flags::ACK, seq, Vec::new());
         }
     }
 
@@ -232,6 +234,19 @@ impl End {
         let mut bytes = Vec::new();
         self.content.append(offset, len as usize, &mut bytes);
         bytes
+    }
+
+    /// Whatever has been lost until now, it tries again.
+    pub fn hope(&mut self, now: Nanos) {
+        self.timeouts = 0;
+        if self.una != self.nxt {
+            self.arm(now);
+        }
+    }
+
+    /// How far it has come, to be told.
+    pub fn progress(&self) -> (State, u32, u32, u32) {
+        (self.state, self.una, self.nxt, self.rcv_nxt)
     }
 
     /// Starts the retransmission timer anew.

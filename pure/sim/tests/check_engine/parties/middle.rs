@@ -94,6 +94,8 @@ pub struct Middle {
     txs: Vec<Tx>,
     policy: Policy,
     idle_calls: u32,
+    dead: bool,
+    limits: Limits,
     /// Frames that have gone through.
     pub frames: u64,
 }
@@ -111,15 +113,20 @@ impl Middle {
             txs: Vec::new(),
             policy,
             idle_calls: 0,
+            dead: false,
+            limits: limits(setup),
             frames: 0,
         }
     }
 
     pub fn poll_at(&self) -> Option<Nanos> {
-        self.engine.poll_at()
+        self.engine.poll_at().filter(|_| !self.dead)
     }
 
     pub fn take(&mut self, now: Nanos, from: Side, frame: &[u8]) -> Vec<(Side, Vec<u8>)> {
+        if self.dead {
+            return vec![(from.other(), frame.to_vec())];
+        }
         let pkt = self.pool.pool.insert(frame).expect("no limit");
         self.frames += 1;
         self.idle_calls = 0;
@@ -159,7 +166,14 @@ impl Middle {
         self.engine.set_policy(Box::new(self.policy), now);
     }
 
+    pub fn kill(&mut self) {
+        self.dead = true;
+    }
+
     pub fn bypass(&mut self, now: Nanos) -> Vec<(Side, Vec<u8>)> {
+        if self.dead {
+            return Vec::new();
+        }
         let on = !self.engine.bypass();
         let (pool, txs) = (&mut self.pool, &mut self.txs);
         self.engine.set_bypass(on, now, pool, txs);
@@ -169,6 +183,9 @@ impl Middle {
 
     /// Lets go of everything.
     pub fn stop(&mut self, now: Nanos) -> Vec<(Side, Vec<u8>)> {
+        if self.dead {
+            return Vec::new();
+        }
         let (pool, txs) = (&mut self.pool, &mut self.txs);
         self.engine.release(now, PassReason::Bypass, pool, txs);
         self.pool.calls.set(0);
@@ -188,6 +205,7 @@ impl Middle {
         }
         self.check_work(out.len() as u64);
         check_memory(&self.engine, self.pool.pool.live());
+        assert!(self.engine.held_bytes() <= self.limits.held_bytes_total);
         out
     }
 

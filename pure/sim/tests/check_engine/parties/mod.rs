@@ -1,9 +1,11 @@
 //! Two ends that do what ends do, and a third party that does what it likes, around one box or two.
 //!
 //! `action` is what an input says, `end` (with `offer`, `send`, `receive`, `reassemble`) an end, `third` the
-//! third party, `path` what lies between, `middle` the boxes, `said` what may be shown to whom.
+//! third party, `path` what lies between, `middle` the boxes, `said` what may be shown to whom, `shown` what has
+//! been, `calm` what must come of it.
 
 mod action;
+mod calm;
 mod end;
 mod middle;
 mod offer;
@@ -12,10 +14,11 @@ mod reassemble;
 mod receive;
 mod said;
 mod send;
+mod shown;
 mod third;
 
 use windlass_sim::{Nanos, Side};
-use windlass_wire::{FlowKey, parse};
+use windlass_wire::{Addr, FlowKey, parse};
 
 use action::{Action, Plan, Setup, Who};
 use end::End;
@@ -24,9 +27,12 @@ use offer::Offer;
 use path::{Road, Travelling};
 use receive::Verdict;
 use said::Said;
+use shown::Shown;
 
 /// Events of one run at most.
 const EVENTS: usize = 6_000;
+/// What a handshake takes over the longest path.
+const HANDSHAKE: Nanos = 500_000_000;
 /// Between a box and the end beside it.
 const NEAR: Nanos = 50_000;
 /// What an action takes by itself.
@@ -41,8 +47,12 @@ struct World {
     roads: Vec<Road>,
     /// By side of the speaker.
     said: [Said; 2],
+    shown: [Shown; 2],
+    /// Everything has come in the order in which it was said.
+    orderly: bool,
     seen: Vec<(Who, Vec<u8>)>,
     events: usize,
+    most_events: usize,
     bypassed: bool,
     aloud: bool,
 }
@@ -64,11 +74,15 @@ pub fn play(data: &[u8], aloud: bool) -> u64 {
     world.aloud = aloud;
     world.tell(|| format!("{:?}", plan.setup));
     world.ends[Who::Client as usize].connect(world.now);
+    if plan.setup.numbers & 4 == 0 {
+        world.run_until(world.now + HANDSHAKE);
+    }
     for action in &plan.actions {
         world.tell(|| format!("{action:?}"));
         world.act(action);
         world.run_until(world.now + STEP);
     }
+    world.calm_down();
     world.stop();
     world.boxes.iter().map(|middle| middle.frames).sum()
 }
@@ -104,7 +118,10 @@ impl World {
             roads: roads.collect(),
             said: [Said::new(two), Said::new(two)],
             seen: Vec::new(),
+            shown: Default::default(),
+            orderly: true,
             events: 0,
+            most_events: EVENTS,
             bypassed: false,
             aloud: false,
         }
@@ -155,7 +172,10 @@ impl World {
             Action::Finish { who } => self.ends[who as usize].finish(now),
             Action::Reset { who } => self.ends[who as usize].reset(now),
             Action::Lose { road, which, count } => self.road(road).lose(which, count % 16),
-            Action::Overtake { road, which } => self.road(road).overtake(which),
+            Action::Overtake { road, which } => {
+                self.orderly = false;
+                self.road(road).overtake(which);
+            }
             Action::Double { road, which } => self.road(road).double(which),
             Action::Mark { road, which } => self.road(road).mark(which),
             Action::Damage {
@@ -170,7 +190,10 @@ impl World {
                 let frame = third::forge(&forgery, &ends[from as usize], &ends[to as usize], now);
                 self.inject(from, frame);
             }
-            Action::Repeat { which, times } => self.repeat(which, times % 8),
+            Action::Repeat { which, times } => {
+                self.orderly = false;
+                self.repeat(which, times % 8);
+            }
             Action::Wait { exponent, more } => {
                 let span = (1 << (exponent % 25)) + u64::from(more) * 16;
                 self.run_until(now + span * 1000);
@@ -184,6 +207,7 @@ impl World {
                 }
             }
             Action::Bypass { really } => self.bypass(really),
+            Action::Kill { really } => self.kill(really),
         }
     }
 
@@ -217,10 +241,18 @@ impl World {
         }
     }
 
+    fn kill(&mut self, really: u8) {
+        if really.is_multiple_of(8) {
+            self.bypassed = true;
+            let count = self.boxes.len();
+            self.boxes[usize::from(really / 8) % count].kill();
+        }
+    }
+
     /// Everything that happens until then.
     fn run_until(&mut self, until: Nanos) {
         self.depart();
-        while self.events < EVENTS {
+        while self.events < self.most_events {
             let at = self.next_event().filter(|at| *at <= until);
             let Some(at) = at else { break };
             self.now = self.now.max(at);
@@ -320,7 +352,7 @@ impl World {
         }
     }
 
-    fn check_shown(&self, toward: Who, frame: &[u8]) {
+    fn check_shown(&mut self, toward: Who, frame: &[u8]) {
         let (own, said) = (
             &self.said[toward as usize],
             &self.said[toward.other() as usize],
@@ -331,7 +363,17 @@ impl World {
         // A box that was bypassed does not take out what another puts in.
         let cut = said::without_peers_words(frame).filter(|_| self.bypassed);
         let frame = cut.as_deref().unwrap_or(frame);
-        said.check(frame, &self.ends[toward as usize], own);
+        let to = &self.ends[toward as usize];
+        said.check(frame, to, own);
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        let changed = !said.has_come(frame);
+        let truthful = !self.said.iter().any(|said| said.by_others);
+        if truthful && !said.is_strange(frame) && to.judge(&segment, frame) == Verdict::Take {
+            let must_hold = changed && self.orderly && !self.bypassed;
+            self.shown[toward as usize].note(&segment, to, must_hold);
+        }
     }
 
     fn arrive(&mut self, who: Who, frame: &[u8], foreign: bool) {
@@ -364,9 +406,14 @@ fn side_of(node: usize, who: Who) -> Side {
 }
 
 fn an_end(who: Who, setup: &Setup) -> End {
+    let v6 = setup.features >> 7 != 0;
+    let addresses: [Addr; 2] = match v6 {
+        false => [[192, 0, 2, 1], [198, 51, 100, 2]].map(|a| std::net::Ipv4Addr::from(a).into()),
+        true => [1, 2].map(|n| Addr((0x2001_0db8 << 96) + n)),
+    };
     let key = FlowKey {
-        src: std::net::Ipv4Addr::new(192, 0, 2, 1).into(),
-        dst: std::net::Ipv4Addr::new(198, 51, 100, 2).into(),
+        src: addresses[0],
+        dst: addresses[1],
         src_port: 443,
         dst_port: 40_000,
         ..FlowKey::default()

@@ -29,7 +29,7 @@ pub struct Agreed {
 impl Offer {
     /// From two bytes of the plan.
     pub fn new(bits: u8, scale: u8) -> Offer {
-        let sizes = [1460, 536, 100, 1460, 1460, 200, 1460, 8960];
+        let sizes = [536, 1460, 100, 300, 1000, 200, 700, 8960];
         let scale = (bits & 4 == 0).then_some(scale % 15);
         Offer {
             mss: sizes[usize::from(bits >> 5)],

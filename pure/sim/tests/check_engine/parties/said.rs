@@ -41,6 +41,8 @@ pub struct Said {
     blocks: BTreeSet<(u32, u32)>,
     /// One past the last number that it has used.
     next: u32,
+    /// Somebody else has been believed in its name.
+    pub by_others: bool,
     pub marks: bool,
 }
 
@@ -78,6 +80,7 @@ impl Said {
         }
         source.believed |= believed;
         source.own |= own;
+        self.by_others |= believed && !own;
         if believed {
             self.believe(&segment, scale);
         }
