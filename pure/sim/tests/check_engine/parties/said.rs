@@ -6,6 +6,7 @@
 //! window, timestamps, SACK blocks, ECE, CWR and checksum alone, and each of these must have been said.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{DefaultHasher, Hasher};
 
 use windlass_wire::{Flags, PeerOption, Segment, parse, remove_option, verify_tcp};
 
@@ -15,6 +16,15 @@ use super::end::{End, after, later_of};
 pub const ROUNDINGS: u32 = 8;
 /// Kind and length of the SACK-permitted option, and the NOPs before it where the box puts it in.
 const INSERTED: [u8; 4] = [1, 1, 4, 2];
+
+/// What frames are told apart by.
+type Digest = u64;
+
+fn digest(bytes: &[u8]) -> Digest {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
+}
 
 /// Where a frame comes from.
 #[derive(Clone, Copy, Default, Debug)]
@@ -31,8 +41,8 @@ pub struct Said {
     /// Two boxes use the ECN field between them, and an option.
     two_boxes: bool,
     /// Whole frames, and whether the end itself has sent them.
-    frames: BTreeMap<Vec<u8>, bool>,
-    plain: BTreeMap<Vec<u8>, Source>,
+    frames: BTreeMap<Digest, bool>,
+    plain: BTreeMap<Digest, Source>,
     acks: BTreeSet<u32>,
     newest_ack: Option<u32>,
     edge: Option<u32>,
@@ -114,15 +124,15 @@ impl Said {
     }
 
     /// A frame without what is between boxes alone.
-    fn as_ends_see(&self, frame: &[u8]) -> Vec<u8> {
+    fn as_ends_see(&self, frame: &[u8]) -> Digest {
         if !self.two_boxes {
-            return frame.to_vec();
+            return digest(frame);
         }
         let mut seen = without_peers_words(frame).unwrap_or_else(|| frame.to_vec());
         if let Ok(segment) = parse(&seen, seen.len() as u32) {
             clear_ecn(&segment, &mut seen);
         }
-        seen
+        digest(&seen)
     }
 
     /// Whether this very frame has come in.
@@ -159,7 +169,10 @@ impl Said {
         assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
         self.check_source(&segment, frame, own);
         if segment.flags.has(Flags::ACK) {
-            self.check_acknowledgement(&segment, to);
+            self.check_acknowledgement(&segment);
+            if !self.by_others && !own.by_others {
+                self.check_edge(&segment, to);
+            }
         }
         if let Some(stamps) = segment.options.timestamps {
             assert!(self.tsvals.contains(&stamps.val), "TSval: {segment:?}");
@@ -203,9 +216,14 @@ impl Said {
         assert!(!after(segment.seq, self.next), "number: {segment:?}");
     }
 
-    fn check_acknowledgement(&self, segment: &Segment, to: &End) {
+    fn check_acknowledgement(&self, segment: &Segment) {
         let ack = segment.ack;
         assert!(self.acks.contains(&ack), "ACK never said: {segment:?}");
+    }
+
+    /// Where a stranger is believed, acknowledgements go back and forth, and each rounds anew.
+    fn check_edge(&self, segment: &Segment, to: &End) {
+        let ack = segment.ack;
         let scale = match segment.flags.has(Flags::SYN) {
             true => 0,
             false => to.agreed.others_scale,
@@ -240,7 +258,7 @@ impl Said {
 }
 
 /// A frame without what a box may change, up to the end of its payload.
-fn plain(segment: &Segment, frame: &[u8]) -> Vec<u8> {
+fn plain(segment: &Segment, frame: &[u8]) -> Digest {
     let at = &segment.at;
     let tcp = usize::from(at.tcp);
     let end = usize::from(at.payload) + segment.payload_len as usize;
@@ -258,7 +276,7 @@ fn plain(segment: &Segment, frame: &[u8]) -> Vec<u8> {
         let len = usize::from(frame[sack + 1]);
         plain[sack..sack + len].fill(1);
     }
-    plain
+    digest(&plain)
 }
 
 /// Whether a frame is a box's report to another, and nothing else.
@@ -293,7 +311,7 @@ pub fn without_peers_words(frame: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// The same as it was before SACK was offered in its name.
-fn without_inserted(segment: &Segment, frame: &[u8]) -> Option<Vec<u8>> {
+fn without_inserted(segment: &Segment, frame: &[u8]) -> Option<Digest> {
     if !segment.options.sack_permitted || !segment.flags.has(Flags::SYN) {
         return None;
     }
