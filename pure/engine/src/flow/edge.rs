@@ -48,8 +48,13 @@ impl Flow {
             .min(self.receiver_edge)
     }
 
-    /// The window field for an ACK of `ack` that moves the edge toward `target`.
+    /// The window field for an ACK of `ack` that moves the edge toward `target`. One that is older than
+    /// what has been shown moves nothing: else each repetition would round the edge up once more.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
+        if ack < self.feedback.ack {
+            let units = (self.feedback.edge - ack) >> self.setup.scale;
+            return units.min(u64::from(u16::MAX)) as u16;
+        }
         let units = self.window_units(ack, target);
         let edge = ack + (u64::from(units) << self.setup.scale);
         self.feedback.edge = self.feedback.edge.max(edge);
