@@ -170,7 +170,11 @@ impl Gate {
         // What lies beyond the window in part is dropped whole if the application has not read
         // everything.
         let goes_on = !seq::later(segment.seq, sender.nxt);
-        let limit = if goes_on { receiver.reach } else { receiver.edge };
+        let limit = if goes_on {
+            receiver.reach
+        } else {
+            receiver.edge
+        };
         match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),

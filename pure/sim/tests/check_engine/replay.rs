@@ -29,7 +29,10 @@ fn corpus_of_three_parties_holds() {
     let frames = |seed: &Vec<u8>| parties::check(seed);
     let seeds = corpus("three_parties");
     let most = seeds.iter().map(frames).max().unwrap_or(0);
-    assert!(most > 200, "{most} frames at most: they say nothing any more");
+    assert!(
+        most > 200,
+        "{most} frames at most: they say nothing any more"
+    );
 }
 
 /// `WINDLASS_INPUT=file` tells what happens in a run of the three parties, step by step.

@@ -1,7 +1,7 @@
 //! An end of the connection, as far as segments show it: what it has sent, what it expects, what it says.
 
-use windlass_sim::tcp::Content;
 use windlass_sim::Nanos;
+use windlass_sim::tcp::Content;
 use windlass_wire::{Ecn, Flags, FlowKey, FrameSpec, OptionWriter, Timestamps};
 
 use super::action::Who;
@@ -65,6 +65,8 @@ pub struct End {
     pub unanswered: u8,
     pub ack_at: Option<Nanos>,
     pub last_acked: u32,
+    /// Before that time it answers nothing that is empty and unacceptable.
+    pub silent_until: Nanos,
     pub unread: u32,
     pub stopped: bool,
     pub ts_recent: u32,
@@ -108,6 +110,7 @@ impl End {
             unanswered: 0,
             ack_at: None,
             last_acked: 0,
+            silent_until: 0,
             unread: 0,
             stopped: false,
             ts_recent: 0,
@@ -222,9 +225,7 @@ impl End {
 
     pub fn acknowledge(&mut self, now: Nanos) {
         if self.is_open() {
-            // A number that is acceptable, after a byte beyond the window too (Linux `tcp_acceptable_seq`).
-            let seq = if after(self.nxt, self.edge) { self.edge } else { self.nxt };
-            self.say(now, Flags::ACK, seq, Vec::new());
+            self.say(now, Flags::ACK, self.nxt, Vec::new());
         }
     }
 

@@ -214,7 +214,10 @@ impl Middle {
         let freed = std::mem::take(&mut self.pool.freed);
         let calls = self.pool.calls.take();
         let most = CALLS + CALLS_PER_FRAME * (sent + freed);
-        assert!(calls <= most, "{calls} calls for {sent} sent, {freed} freed");
+        assert!(
+            calls <= most,
+            "{calls} calls for {sent} sent, {freed} freed"
+        );
     }
 }
 

@@ -3,11 +3,13 @@
 use windlass_sim::Nanos;
 use windlass_wire::{ChecksumState, Ecn, Flags, Segment, verify_tcp};
 
-use super::said::ROUNDINGS;
 use super::end::{End, State, after, later_of};
+use super::said::ROUNDINGS;
 
 /// A pure acknowledgement that was overtaken may be so much older, ms (Linux `tcp_disordered_ack`).
 const OVERTAKEN_TICKS: u32 = 200;
+/// Empty segments that are not acceptable are answered so often at most.
+const ANSWER_INTERVAL: Nanos = 500_000_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
@@ -29,7 +31,9 @@ impl End {
         if self.state == State::SynSent && !segment.flags.has(Flags::SYN) {
             return self.may_take_behind_answer(segment, frame);
         }
-        let rounded = self.rcv_edge.wrapping_add(ROUNDINGS << self.agreed.own_scale);
+        let rounded = self
+            .rcv_edge
+            .wrapping_add(ROUNDINGS << self.agreed.own_scale);
         if self.state == State::Over {
             // That it has reset the connection has not got about.
             let verdict = self.judge_synchronised(segment, rounded);
@@ -46,7 +50,8 @@ impl End {
         self.is_for(segment, frame)
             && !after(first, end)
             && !after(segment.seq, edge)
-            && (segment.flags.has(Flags::RST) || segment.flags.has(Flags::ACK) && segment.ack == self.nxt)
+            && (segment.flags.has(Flags::RST)
+                || segment.flags.has(Flags::ACK) && segment.ack == self.nxt)
     }
 
     /// Its name, and no sign of damage.
@@ -149,7 +154,7 @@ impl End {
         let verdict = self.judge(segment, frame);
         match verdict {
             Verdict::Drop => {}
-            Verdict::Answer => self.answer_refused(now),
+            Verdict::Answer => self.answer_refused(now, segment),
             Verdict::Take if segment.flags.has(Flags::RST) => self.state = State::Over,
             Verdict::Take if segment.flags.has(Flags::SYN) => self.take_syn(now, segment),
             Verdict::Take => self.take(now, segment, frame),
@@ -157,7 +162,15 @@ impl End {
         verdict == Verdict::Take
     }
 
-    fn answer_refused(&mut self, now: Nanos) {
+    /// Two ends that find each other's empty segments unacceptable must not go on for ever (Linux
+    /// `tcp_oow_rate_limited`).
+    fn answer_refused(&mut self, now: Nanos, segment: &Segment) {
+        if segment.seq_len() == 0 {
+            if now < self.silent_until {
+                return;
+            }
+            self.silent_until = now + ANSWER_INTERVAL;
+        }
         match self.state {
             State::SynReceived => self.say_syn(now),
             _ => self.acknowledge(now),

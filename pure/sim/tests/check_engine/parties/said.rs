@@ -165,14 +165,12 @@ impl Said {
         if self.has_come(frame) {
             return;
         }
-        let segment = parse(frame, frame.len() as u32).expect("what is not understood is untouched");
+        let segment =
+            parse(frame, frame.len() as u32).expect("what is not understood is untouched");
         assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
         self.check_source(&segment, frame, own);
         if segment.flags.has(Flags::ACK) {
-            self.check_acknowledgement(&segment);
-            if !self.by_others && !own.by_others {
-                self.check_edge(&segment, to);
-            }
+            self.check_acknowledgement(&segment, to);
         }
         if let Some(stamps) = segment.options.timestamps {
             assert!(self.tsvals.contains(&stamps.val), "TSval: {segment:?}");
@@ -216,14 +214,9 @@ impl Said {
         assert!(!after(segment.seq, self.next), "number: {segment:?}");
     }
 
-    fn check_acknowledgement(&self, segment: &Segment) {
+    fn check_acknowledgement(&self, segment: &Segment, to: &End) {
         let ack = segment.ack;
         assert!(self.acks.contains(&ack), "ACK never said: {segment:?}");
-    }
-
-    /// Where a stranger is believed, acknowledgements go back and forth, and each rounds anew.
-    fn check_edge(&self, segment: &Segment, to: &End) {
-        let ack = segment.ack;
         let scale = match segment.flags.has(Flags::SYN) {
             true => 0,
             false => to.agreed.others_scale,

@@ -34,9 +34,7 @@ impl Shown {
 
     /// Nobody takes a window from a segment that is older than one that has been taken.
     fn note_edge(&mut self, segment: &Segment, scale: u8, must_hold: bool) {
-        let edge = segment
-            .ack
-            .wrapping_add(u32::from(segment.window) << scale);
+        let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
         let Some((seq, ack, before)) = self.newest else {
             self.newest = Some((segment.seq, segment.ack, edge));
             return;
