@@ -21,7 +21,7 @@ use windlass_sim::{Nanos, Side};
 use windlass_wire::{Addr, FlowKey, parse};
 
 use action::{Action, Plan, Setup, Who};
-use end::End;
+use end::{End, State};
 use middle::Middle;
 use offer::Offer;
 use path::{Road, Travelling};
@@ -357,11 +357,13 @@ impl World {
             &self.said[toward as usize],
             &self.said[toward.other() as usize],
         );
-        if self.bypassed && said::is_report(frame) {
+        // A box that has been bypassed, or has seen the end of the connection, takes nothing out.
+        let over = |end: &End| end.state == State::Over;
+        let gone = self.bypassed || self.ends.iter().any(over) || said.by_others || own.by_others;
+        if gone && said::is_report(frame) {
             return said.check_report(frame);
         }
-        // A box that was bypassed does not take out what another puts in.
-        let cut = said::without_peers_words(frame).filter(|_| self.bypassed);
+        let cut = said::without_peers_words(frame).filter(|_| gone);
         let frame = cut.as_deref().unwrap_or(frame);
         let to = &self.ends[toward as usize];
         said.check(frame, to, own);
