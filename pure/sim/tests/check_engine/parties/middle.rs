@@ -1,78 +1,18 @@
 //! One box or two, with what they hold and how much work they have.
 
 use windlass_engine::{
-    AlgorithmId, Decide, Engine, Feedback, Limits, Mode, PassReason, Pkt, Pool, Redundancy, Side,
-    Tx, TxChecksum, Verdict,
+    AlgorithmId, Decide, Engine, Feedback, Limits, Mode, PassReason, Redundancy, Side, Tx,
+    TxChecksum, Verdict,
 };
-use windlass_sim::{HeapPool, Nanos};
-use windlass_wire::{FlowKey, Segment, complete_checksum};
+use windlass_sim::Nanos;
+use windlass_wire::{FlowKey, complete_checksum};
 
 use super::action::Setup;
+use super::counted::Counted;
 use crate::rules::{check_memory, check_nothing_left};
 
-/// Calls of the pool that one call of the engine may make, and so many more for each frame that it
-/// sends and each that it lets go.
-const CALLS: u64 = 64;
-const CALLS_PER_FRAME: u64 = 24;
 /// Timer calls in a row that bring nothing forth.
 const IDLE_CALLS: u32 = 200;
-
-/// Packet memory that counts how often it is asked.
-#[derive(Default)]
-struct Counted {
-    pool: HeapPool,
-    calls: std::cell::Cell<u64>,
-    freed: u64,
-}
-
-impl Counted {
-    fn count(&self) {
-        self.calls.set(self.calls.get() + 1);
-    }
-}
-
-impl Pool for Counted {
-    fn head(&self, pkt: Pkt) -> &[u8] {
-        self.count();
-        self.pool.head(pkt)
-    }
-
-    fn head_mut(&mut self, pkt: Pkt) -> &mut [u8] {
-        self.count();
-        self.pool.head_mut(pkt)
-    }
-
-    fn verify(&self, pkt: Pkt, segment: &Segment) -> bool {
-        self.count();
-        self.pool.verify(pkt, segment)
-    }
-
-    fn len(&self, pkt: Pkt) -> u32 {
-        self.count();
-        self.pool.len(pkt)
-    }
-
-    fn alloc(&mut self, len: u32) -> Option<Pkt> {
-        self.count();
-        self.pool.alloc(len)
-    }
-
-    fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
-        self.count();
-        self.pool.resize(pkt, len)
-    }
-
-    fn share(&mut self, pkt: Pkt) -> Pkt {
-        self.count();
-        self.pool.share(pkt)
-    }
-
-    fn free(&mut self, pkt: Pkt) {
-        self.count();
-        self.freed += 1;
-        self.pool.free(pkt);
-    }
-}
 
 /// Both directions, or the server's alone.
 #[derive(Clone, Copy)]
@@ -177,7 +117,7 @@ impl Middle {
         let on = !self.engine.bypass();
         let (pool, txs) = (&mut self.pool, &mut self.txs);
         self.engine.set_bypass(on, now, pool, txs);
-        self.pool.calls.set(0);
+        self.pool.take_counts();
         self.collect()
     }
 
@@ -188,7 +128,7 @@ impl Middle {
         }
         let (pool, txs) = (&mut self.pool, &mut self.txs);
         self.engine.release(now, PassReason::Bypass, pool, txs);
-        self.pool.calls.set(0);
+        self.pool.take_counts();
         let out = self.collect();
         check_nothing_left(&self.engine, &self.pool.pool);
         out
@@ -203,21 +143,10 @@ impl Middle {
             }
             out.push((tx.to, frame));
         }
-        self.check_work(out.len() as u64);
+        self.pool.check_work(out.len() as u64);
         check_memory(&self.engine, self.pool.pool.live());
         assert!(self.engine.held_bytes() <= self.limits.held_bytes_total);
         out
-    }
-
-    /// What a call has cost is in proportion to what it has brought.
-    fn check_work(&mut self, sent: u64) {
-        let freed = std::mem::take(&mut self.pool.freed);
-        let calls = self.pool.calls.take();
-        let most = CALLS + CALLS_PER_FRAME * (sent + freed);
-        assert!(
-            calls <= most,
-            "{calls} calls for {sent} sent, {freed} freed"
-        );
     }
 }
 

@@ -1,11 +1,15 @@
 //! Two ends that do what ends do, and a third party that does what it likes, around one box or two.
 //!
-//! `action` is what an input says, `end` (with `offer`, `send`, `receive`, `reassemble`) an end, `third` the
-//! third party, `path` what lies between, `middle` the boxes, `said` what may be shown to whom, `shown` what has
-//! been, `calm` what must come of it.
+//! `action` is what an input says, `act` what comes of it, `end` (with `offer`, `send`, `receive`,
+//! `reassemble`) an end, `third` the third party, `path` what lies between, `travel` a frame's way, `middle`
+//! the boxes (with `counted`), `said` (with `alike`) what may be shown to whom, `shown` what has been, `calm`
+//! what must come of it.
 
+mod act;
 mod action;
+mod alike;
 mod calm;
+mod counted;
 mod end;
 mod middle;
 mod offer;
@@ -16,16 +20,16 @@ mod said;
 mod send;
 mod shown;
 mod third;
+mod travel;
 
-use windlass_sim::{Nanos, Side};
+use windlass_sim::Nanos;
 use windlass_wire::{Addr, FlowKey, parse};
 
-use action::{Action, Plan, Setup, Who};
-use end::{End, State};
+use action::{Plan, Setup, Who};
+use end::End;
 use middle::Middle;
 use offer::Offer;
 use path::{Road, Travelling};
-use receive::Verdict;
 use said::Said;
 use shown::Shown;
 
@@ -37,8 +41,6 @@ const HANDSHAKE: Nanos = 500_000_000;
 const NEAR: Nanos = 50_000;
 /// What an action takes by itself.
 const STEP: Nanos = 10_000;
-/// True frames that the third party remembers.
-const REMEMBERED: usize = 64;
 
 struct World {
     now: Nanos,
@@ -151,104 +153,6 @@ impl World {
         });
     }
 
-    fn road(&mut self, number: u8) -> &mut Road {
-        let count = self.roads.len();
-        &mut self.roads[usize::from(number) % count]
-    }
-
-    fn act(&mut self, action: &Action) {
-        let now = self.now;
-        match *action {
-            Action::Send {
-                who,
-                segments,
-                size,
-            } => self.ends[who as usize].send(now, segments % 64, size),
-            Action::Resend { who, place, cut } => self.ends[who as usize].resend(now, place, cut),
-            Action::Acknowledge { who } => self.ends[who as usize].acknowledge(now),
-            Action::Read { who, stops } => self.ends[who as usize].read(now, stops),
-            Action::KeepAlive { who } => self.ends[who as usize].keep_alive(now),
-            Action::Probe { who } => self.ends[who as usize].probe(now),
-            Action::Finish { who } => self.ends[who as usize].finish(now),
-            Action::Reset { who } => self.ends[who as usize].reset(now),
-            Action::Lose { road, which, count } => self.road(road).lose(which, count % 16),
-            Action::Overtake { road, which } => {
-                self.orderly = false;
-                self.road(road).overtake(which);
-            }
-            Action::Double { road, which } => self.road(road).double(which),
-            Action::Mark { road, which } => self.road(road).mark(which),
-            Action::Damage {
-                road,
-                which,
-                at,
-                how,
-            } => self.road(road).damage(which, at, how),
-            Action::Forge(forgery) => {
-                let (from, to) = (forgery.from, forgery.from.other());
-                let ends = &self.ends;
-                let frame = third::forge(&forgery, &ends[from as usize], &ends[to as usize], now);
-                self.inject(from, frame);
-            }
-            Action::Repeat { which, times } => {
-                self.orderly = false;
-                self.repeat(which, times % 8);
-            }
-            Action::Wait { exponent, more } => {
-                let span = (1 << (exponent % 25)) + u64::from(more) * 16;
-                self.run_until(now + span * 1000);
-            }
-            Action::Reload {
-                algorithm,
-                features,
-            } => {
-                for middle in &mut self.boxes {
-                    middle.reload(now, algorithm, features);
-                }
-            }
-            Action::Bypass { really } => self.bypass(really),
-            Action::Kill { really } => self.kill(really),
-        }
-    }
-
-    /// A frame of the third party's comes in where those of `from` do.
-    fn inject(&mut self, from: Who, frame: Vec<u8>) {
-        let node = match from {
-            Who::Server => 1,
-            Who::Client => self.boxes.len(),
-        };
-        self.enter(node, from.other(), &frame, true);
-    }
-
-    fn repeat(&mut self, which: u8, times: u8) {
-        if self.seen.is_empty() {
-            return;
-        }
-        let (from, frame) = self.seen[usize::from(which) % self.seen.len()].clone();
-        for _ in 0..times {
-            self.inject(from, frame.clone());
-        }
-    }
-
-    /// Rarely, or nothing would be governed for long.
-    fn bypass(&mut self, really: u8) {
-        if really.is_multiple_of(8) {
-            self.bypassed = true;
-            for index in 0..self.boxes.len() {
-                let out = self.boxes[index].bypass(self.now);
-                self.leave(index + 1, out);
-            }
-        }
-    }
-
-    fn kill(&mut self, really: u8) {
-        if really.is_multiple_of(8) {
-            self.bypassed = true;
-            let count = self.boxes.len();
-            self.boxes[usize::from(really / 8) % count].kill();
-        }
-    }
-
     /// Everything that happens until then.
     fn run_until(&mut self, until: Nanos) {
         self.depart();
@@ -287,123 +191,6 @@ impl World {
         if let Some(end) = self.ends.iter_mut().find(|end| due(end.poll_at())) {
             end.on_timer(now);
         }
-    }
-
-    /// What the ends have said gets on its way.
-    fn depart(&mut self) {
-        for who in [Who::Server, Who::Client] {
-            let end = &mut self.ends[who as usize];
-            let scale = end.agreed.own_scale;
-            for frame in std::mem::take(&mut end.out) {
-                self.said[who as usize].note_own(&frame, scale);
-                self.remember(who, &frame);
-                let road = match who {
-                    Who::Server => 0,
-                    Who::Client => self.roads.len() - 1,
-                };
-                self.roads[road].put(self.now, frame, false);
-            }
-        }
-    }
-
-    fn remember(&mut self, who: Who, frame: &[u8]) {
-        let place = self.seen.len();
-        if place == REMEMBERED {
-            self.seen.swap_remove(self.events % REMEMBERED);
-        }
-        self.seen.push((who, frame.to_vec()));
-    }
-
-    /// A frame comes to a box or to an end.
-    fn enter(&mut self, node: usize, toward: Who, frame: &[u8], foreign: bool) {
-        if node == 0 || node == self.roads.len() / 2 {
-            return self.arrive(toward, frame, foreign);
-        }
-        let from = toward.other();
-        // What a first box has refused, a second may believe a little later.
-        let said = &self.said[from as usize];
-        if said.is_strange(frame) || (foreign && !said.has_come(frame)) {
-            let end = &self.ends[toward as usize];
-            let read = parse(frame, frame.len() as u32);
-            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame));
-            self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
-        }
-        let side = side_of(node, from);
-        self.tell_frame("into a box", frame);
-        let out = self.boxes[node - 1].take(self.now, side, frame);
-        self.leave(node, out);
-    }
-
-    fn leave(&mut self, node: usize, out: Vec<(Side, Vec<u8>)>) {
-        for (side, frame) in out {
-            let toward = match side == side_of(node, Who::Server) {
-                true => Who::Server,
-                false => Who::Client,
-            };
-            let (road, last) = match toward {
-                Who::Server => (2 * node - 1, node == 1),
-                Who::Client => (2 * node, node == self.boxes.len()),
-            };
-            self.tell_frame("out of it ", &frame);
-            if last {
-                self.check_shown(toward, &frame);
-            }
-            self.roads[road].put(self.now, frame, false);
-        }
-    }
-
-    fn check_shown(&mut self, toward: Who, frame: &[u8]) {
-        let (own, said) = (
-            &self.said[toward as usize],
-            &self.said[toward.other() as usize],
-        );
-        // A box that has been bypassed, or has seen the end of the connection, takes nothing out.
-        let over = |end: &End| end.state == State::Over;
-        let gone = self.bypassed || self.ends.iter().any(over) || said.by_others || own.by_others;
-        if gone && said::is_report(frame) {
-            return said.check_report(frame);
-        }
-        let cut = said::without_peers_words(frame).filter(|_| gone);
-        let frame = cut.as_deref().unwrap_or(frame);
-        let to = &self.ends[toward as usize];
-        said.check(frame, to, own);
-        let Ok(segment) = parse(frame, frame.len() as u32) else {
-            return;
-        };
-        let changed = !said.has_come(frame);
-        let truthful = !self.said.iter().any(|said| said.by_others);
-        if truthful && !said.is_strange(frame) && to.judge(&segment, frame) == Verdict::Take {
-            let must_hold = changed && self.orderly && !self.bypassed;
-            self.shown[toward as usize].note(&segment, to, must_hold);
-        }
-    }
-
-    fn arrive(&mut self, who: Who, frame: &[u8], foreign: bool) {
-        let Ok(segment) = parse(frame, frame.len() as u32) else {
-            return;
-        };
-        self.tell_frame("to an end ", frame);
-        let strange = foreign || self.said[who.other() as usize].is_strange(frame);
-        let end = &mut self.ends[who as usize];
-        end.misled |= strange && end.judge(&segment, frame) == Verdict::Take;
-        end.receive(self.now, &segment, frame);
-        self.depart();
-    }
-
-    /// The boxes let go of everything.
-    fn stop(&mut self) {
-        for index in 0..self.boxes.len() {
-            let out = self.boxes[index].stop(self.now);
-            self.leave(index + 1, out);
-        }
-    }
-}
-
-/// On which side of a box its neighbour in the direction of `who` is: the inside is that of the end nearby.
-fn side_of(node: usize, who: Who) -> Side {
-    match (node, who) {
-        (1, Who::Server) | (2, Who::Client) => Side::Inside,
-        _ => Side::Outside,
     }
 }
 
