@@ -46,6 +46,8 @@ struct World {
     now: Nanos,
     ends: [End; 2],
     boxes: Vec<Middle>,
+    /// By box and speaker: the newest acknowledgement that has come there.
+    heard: Vec<[Option<u32>; 2]>,
     roads: Vec<Road>,
     /// By side of the speaker.
     said: [Said; 2],
@@ -116,6 +118,7 @@ impl World {
         World {
             now: 1_000_000_000,
             ends: [Who::Server, Who::Client].map(|who| an_end(who, setup)),
+            heard: vec![[None; 2]; 1 + usize::from(two)],
             boxes,
             roads: roads.collect(),
             said: [Said::new(two), Said::new(two)],

@@ -26,17 +26,20 @@ impl End {
     }
 
     /// Whether it may become part of the connection, by all that a box can know: with each
-    /// acknowledgement the edge of a window that has a scale is rounded.
-    pub fn may_take(&self, segment: &Segment, frame: &[u8]) -> bool {
+    /// acknowledgement the edge of a window that has a scale is rounded, and the newest that the box has
+    /// `heard` of may be older than the newest that was sent.
+    pub fn may_take(&self, segment: &Segment, frame: &[u8], heard: u32) -> bool {
         if self.state == State::SynSent && !segment.flags.has(Flags::SYN) {
             return self.may_take_behind_answer(segment, frame);
         }
         let rounded = self
             .rcv_edge
             .wrapping_add(ROUNDINGS << self.agreed.own_scale);
-        if self.state == State::Over {
-            // That it has reset the connection has not got about.
-            let verdict = self.judge_synchronised(segment, rounded);
+        // That it has reset the connection may not have got about.
+        let over = self.state == State::Over && self.rcv_nxt != 0;
+        if over || self.state == State::Open {
+            let window = (heard, rounded);
+            let verdict = self.judge_synchronised(segment, window);
             return self.is_for(segment, frame) && verdict == Verdict::Take;
         }
         self.judge_within(segment, frame, rounded) == Verdict::Take
@@ -73,7 +76,9 @@ impl End {
             State::Over => Verdict::Drop,
             State::Listen => self.judge_listening(segment),
             State::SynSent => self.judge_answer(segment),
-            State::SynReceived | State::Open => self.judge_synchronised(segment, edge),
+            State::SynReceived | State::Open => {
+                self.judge_synchronised(segment, (self.last_acked, edge))
+            }
         }
     }
 
@@ -100,7 +105,7 @@ impl End {
         }
     }
 
-    fn judge_synchronised(&self, segment: &Segment, edge: u32) -> Verdict {
+    fn judge_synchronised(&self, segment: &Segment, (acked, edge): (u32, u32)) -> Verdict {
         let reset = segment.flags.has(Flags::RST);
         let refused = if reset {
             Verdict::Drop
@@ -111,7 +116,7 @@ impl End {
             return refused;
         }
         let end = segment.seq.wrapping_add(segment.seq_len());
-        if after(self.last_acked, end) || after(segment.seq, edge) {
+        if after(acked, end) || after(segment.seq, edge) {
             return refused;
         }
         if reset {

@@ -10,22 +10,12 @@ pub struct Shown {
     /// Number, acknowledgement and edge of the newest.
     newest: Option<(u32, u32, u32)>,
     tsval: Option<u32>,
-    /// One past the last number.
-    next: Option<u32>,
 }
 
 impl Shown {
     /// A segment leaves for `to`. What its peer has said in these very words is the peer's to answer for,
     /// the rest `must_hold`.
     pub fn note(&mut self, segment: &Segment, to: &End, must_hold: bool) {
-        let end = segment.seq.wrapping_add(segment.seq_len());
-        let next = self.next.unwrap_or(end);
-        self.next = Some(later_of(next, end));
-        // Behind a FIN that fills more than the window, a box refuses what its receiver may take by the time
-        // that it arrives, and passes it on as it is: that has overtaken what the box holds.
-        if !must_hold && after(segment.seq, next) {
-            return;
-        }
         let no_answer = Flags(Flags::SYN.0 | Flags::RST.0);
         if !segment.flags.has(Flags::ACK) || segment.flags.0 & no_answer.0 != 0 {
             return;

@@ -1,10 +1,10 @@
 //! The way of a frame, from one end over boxes to the other, and what is looked at on it.
 
 use windlass_sim::Side;
-use windlass_wire::parse;
+use windlass_wire::{Flags, parse};
 
 use super::action::Who;
-use super::end::{End, State};
+use super::end::{End, State, later_of};
 use super::receive::Verdict;
 use super::{World, alike};
 
@@ -47,14 +47,27 @@ impl World {
         let said = &self.said[from as usize];
         if said.is_strange(frame) || (foreign && !said.has_come(frame)) {
             let end = &self.ends[toward as usize];
+            let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
             let read = parse(frame, frame.len() as u32);
-            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame));
+            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame, heard));
             self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
         }
+        self.hear(node, from, frame);
         let side = side_of(node, from);
         self.tell_frame("into a box", frame);
         let out = self.boxes[node - 1].take(self.now, side, frame);
         self.leave(node, out);
+    }
+
+    /// What an end acknowledges in its own words comes to a box.
+    fn hear(&mut self, node: usize, from: Who, frame: &[u8]) {
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        if segment.flags.has(Flags::ACK) && !self.said[from as usize].is_strange(frame) {
+            let heard = &mut self.heard[node - 1][from as usize];
+            *heard = Some(later_of(heard.unwrap_or(segment.ack), segment.ack));
+        }
     }
 
     pub(super) fn leave(&mut self, node: usize, out: Vec<(Side, Vec<u8>)>) {
@@ -94,8 +107,15 @@ impl World {
             return;
         };
         let changed = !said.has_come(frame);
+        // Behind a number beyond the window a box refuses, and passes as it is, what its receiver may take by
+        // the time that it arrives.
+        let passed = !changed && self.ends[toward.other() as usize].went_beyond;
         let truthful = !self.said.iter().any(|said| said.by_others);
-        if truthful && !said.is_strange(frame) && to.judge(&segment, frame) == Verdict::Take {
+        if truthful
+            && !passed
+            && !said.is_strange(frame)
+            && to.judge(&segment, frame) == Verdict::Take
+        {
             let must_hold = changed && self.orderly && !self.bypassed;
             self.shown[toward as usize].note(&segment, to, must_hold);
         }
