@@ -6,5 +6,7 @@
 
 #[path = "../../pure/sim/tests/check_engine/check/mod.rs"]
 mod check;
+#[path = "../../pure/sim/tests/check_engine/rules.rs"]
+mod rules;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| check::check(data));

@@ -64,6 +64,9 @@ struct End {
     acked_bytes: u64,
     /// The right edge of what it takes. Only ever moves right.
     edge: u32,
+    /// How far the other end may go on in order, beyond that edge: the box holds what a sender sends to
+    /// ask for room, until there is some.
+    reach: u32,
     /// Shift of its window field.
     scale: u8,
     /// It has acknowledged something.
@@ -82,6 +85,18 @@ struct End {
     /// What it has acknowledged that the other end has not sent here, as the last such segment within
     /// the window said.
     beyond: Option<u32>,
+}
+
+impl End {
+    /// Its edge and its reach are there, or further on.
+    fn widen(&mut self, edge: u32, reach: u32) {
+        if seq::later(edge, self.edge) {
+            self.edge = edge;
+        }
+        if seq::later(reach, self.reach) {
+            self.reach = reach;
+        }
+    }
 }
 
 /// What both ends would accept.
@@ -105,6 +120,7 @@ impl Gate {
                 acked,
                 acked_bytes: u64::from(acked.wrapping_sub(other.iss.wrapping_add(1))),
                 edge: acked.wrapping_add(u32::from(mine.window)),
+                reach: acked.wrapping_add(u32::from(mine.window)),
                 scale: mine.scale.filter(|_| scaled).unwrap_or(0),
                 answers: mine.acks.is_some(),
                 max_window: u32::from(other.window),
@@ -155,7 +171,7 @@ impl Gate {
         }
         if segment.flags.has(Flags::RST) {
             // RFC 5961 §3.2: the very number that the receiver expects, which it has said.
-            let within = seq::reaches(receiver.edge, end);
+            let within = seq::reaches(receiver.reach, end);
             return match (segment.seq == receiver.acked, segment.seq == sender.nxt) {
                 (true, _) if within => Ok(()),
                 (false, true) if within => Err(Refusal::EarlyReset),
@@ -176,7 +192,13 @@ impl Gate {
         }
         // What lies beyond the window in part is dropped whole if the application has not read
         // everything.
-        match seq::reaches(receiver.edge, end) {
+        let goes_on = !seq::later(segment.seq, sender.nxt);
+        let limit = if goes_on {
+            receiver.reach
+        } else {
+            receiver.edge
+        };
+        match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
             false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
@@ -285,22 +307,22 @@ impl Gate {
         sender.refused = 0;
         let window = u32::from(segment.window) << sender.scale;
         let edge = segment.ack.wrapping_add(window);
-        if seq::later(edge, sender.edge) {
-            sender.edge = edge;
-        }
+        sender.widen(edge, edge);
         receiver.max_window = receiver.max_window.max(window);
         debug_assert!(!seq::later(sender.acked, sender.edge), "{sender:?}");
     }
 
-    /// The box has shown the end at `side` this edge of the other end's, and a window as large as that:
-    /// what is sent up to it waits in the box until the other end takes it.
-    pub(super) fn note_shown_edge(&mut self, side: Side, edge: u32, max_window: u32) {
+    /// The box has shown the end at `side` this edge of the other end's, and a window as large as
+    /// `max_window`. It holds what is sent up to `reach` until the other end takes it.
+    pub(super) fn note_shown_edge(
+        &mut self,
+        side: Side,
+        (edge, reach): (u32, u32),
+        max_window: u32,
+    ) {
         let sender = &mut self.ends[side.index()];
         sender.max_window = sender.max_window.max(max_window);
-        let receiver = &mut self.ends[side.other().index()];
-        if seq::later(edge, receiver.edge) {
-            receiver.edge = edge;
-        }
+        self.ends[side.other().index()].widen(edge, reach);
     }
 
     /// What is known of the end at `side`.
@@ -335,9 +357,7 @@ impl Gate {
             let end = &mut self.ends[side.index()];
             end.acked_bytes += u64::from(known.acked.wrapping_sub(end.acked));
             (end.nxt, end.acked, end.newest) = (known.nxt, known.acked, known.nxt);
-            if seq::later(known.edge, end.edge) {
-                end.edge = known.edge;
-            }
+            end.widen(known.edge, known.edge);
             end.refused = 0;
             if let Some(tsval) = other.tsval {
                 (end.ts_recent, end.ts_recent_at) = (tsval, now);

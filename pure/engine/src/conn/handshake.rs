@@ -110,10 +110,15 @@ impl Conn {
                 syn.payload_len = known.payload_len;
             }
         }
+        let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
+        if first && self.pass.is_some() {
+            // What the other side has said without an answer is no reason to leave this one alone.
+            self.begin_anew(ctx);
+        }
         if let Some((side, new)) = self.answered_new_syn(from, segment) {
             self.begin_anew(ctx);
             self.ends[side.index()].syn = Some(new);
-        } else if known.is_some_and(|k| k.iss != syn.iss) {
+        } else if known.is_some_and(|k| k.iss != syn.iss) && !self.is_first_answer(&syn) {
             let peer = self.peer.take();
             self.begin_anew(ctx);
             self.peer = peer;
@@ -127,10 +132,14 @@ impl Conn {
         let sent_again = known.is_some_and(|known| known.iss == syn.iss);
         self.ends[from.index()].syn_at = (!sent_again).then_some(ctx.now);
         self.ends[from.index()].syn = Some(syn);
-        if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn) {
+        // Two SYNs of which neither answers the other: one of them may be nobody's.
+        if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn)
+            && (inside.acks.is_some() || outside.acks.is_some())
+        {
             self.gate = Some(Gate::new([&inside, &outside], ctx.now));
         }
-        if self.flows[0].is_none() && self.flows[1].is_none() && self.pass.is_none() {
+        let both = self.gate.is_some() && self.pass.is_none();
+        if both && self.flows[0].is_none() && self.flows[1].is_none() {
             self.establish(ctx);
         }
         if segment.flags.has(Flags::ACK) {
@@ -185,7 +194,8 @@ impl Conn {
             if self.answered_new_syn(from, segment).is_some() {
                 return Ok(());
             }
-            let other = sender.is_some_and(|syn| syn.iss != segment.seq);
+            let known = sender.filter(|_| self.gate.is_some());
+            let other = known.is_some_and(|syn| syn.iss != segment.seq);
             return match receiver {
                 _ if self.open || other => Err(PassReason::UnexpectedSyn),
                 Some(syn) if syn.listened => Err(PassReason::UnexpectedSyn),
@@ -209,6 +219,11 @@ impl Conn {
             self.new_syn = Some((from, Syn::read(segment)));
         }
         Err(PassReason::UnexpectedSyn)
+    }
+
+    /// Until a SYN has been answered, those of the side that answers may have been anybody's.
+    fn is_first_answer(&self, syn: &Syn) -> bool {
+        self.gate.is_none() && syn.acks.is_some()
     }
 
     /// The SYN of another connection that `segment`, a SYN of `from`, answers.

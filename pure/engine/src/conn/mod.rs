@@ -125,7 +125,7 @@ impl Conn {
             return self.refuse(ctx, from, segment, pkt, refusal);
         }
         self.last_seen = ctx.now;
-        if segment.flags.has(Flags::SYN) {
+        if is_syn(segment) {
             self.look_for_peer(ctx, segment);
         }
         let Some(peer) = &mut self.peer else {
@@ -162,7 +162,7 @@ impl Conn {
             // The SYN-ACK has been answered.
             ctx.pool.free(copy.pkt);
         }
-        if segment.flags.has(Flags::SYN) {
+        if is_syn(segment) {
             return self.on_syn(ctx, from, segment, pkt);
         }
         if segment.flags.has(Flags::RST) {
@@ -305,7 +305,7 @@ impl Conn {
         for side in [Side::Inside, Side::Outside] {
             if let Some(flow) = self.flows[side.index()].as_ref().filter(|f| f.enforcing()) {
                 let max_window = flow.feedback.max_window;
-                gate.note_shown_edge(side, flow.allowed_edge_number(), max_window);
+                gate.note_shown_edge(side, flow.edge_numbers(), max_window);
             }
         }
     }
@@ -477,4 +477,9 @@ impl Conn {
     pub(crate) fn passing(&self) -> Option<PassReason> {
         self.pass
     }
+}
+
+/// A SYN or SYN-ACK. One that resets as well is a reset: that comes first (RFC 9293 §3.10.7).
+fn is_syn(segment: &Segment) -> bool {
+    segment.flags.has(Flags::SYN) && !segment.flags.has(Flags::RST)
 }

@@ -1,10 +1,10 @@
 //! What becomes of a segment that its receiver would not accept.
 
 use windlass_cc::Nanos;
-use windlass_wire::{Flags, Segment};
+use windlass_wire::Segment;
 
-use super::Conn;
 use super::gate::Refusal;
+use super::{Conn, is_syn};
 use crate::context::Context;
 use crate::{PassReason, Pkt, Pool, Side};
 
@@ -17,7 +17,7 @@ impl Conn {
         segment: &Segment,
     ) -> Result<(), Refusal> {
         match &mut self.gate {
-            Some(gate) if !segment.flags.has(Flags::SYN) => gate.judge(now, from, segment),
+            Some(gate) if !is_syn(segment) => gate.judge(now, from, segment),
             _ => {
                 let judged = self.judge_handshake(from, segment);
                 judged.map_err(Refusal::Unacceptable)

@@ -84,17 +84,11 @@ impl Flow {
         if seq::later(self.latest.ack, segment.ack) || overtaken {
             return;
         }
-        let known = Timestamps {
-            val: self.latest.tsval,
-            ecr: self.latest.tsecr,
-        };
-        let stamps = segment.options.timestamps.unwrap_or(known);
         self.latest = Latest {
             seq: segment.seq,
             ack: segment.ack,
             window,
-            tsecr: stamps.ecr,
-            tsval: stamps.val,
+            stamps: segment.options.timestamps.or(self.latest.stamps),
         };
     }
 

@@ -48,12 +48,12 @@ impl Flow {
             .min(self.receiver_edge)
     }
 
-    /// The window field for an ACK of `ack` that moves the edge toward `target`.
+    /// The window field for an ACK of `ack` that moves the edge toward `target`. One that is older than
+    /// what has been shown moves nothing: else each repetition would round the edge up once more.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
         if ack < self.feedback.ack {
-            // The sender takes no window from it (RFC 9293 §3.10.7.4). Rounding for one ACK and for the
-            // other in turn would move the edge with each packet.
-            let units = self.feedback.edge.saturating_sub(ack) >> self.setup.scale;
+            // The sender takes no window from it either (RFC 9293 §3.10.7.4).
+            let units = (self.feedback.edge - ack) >> self.setup.scale;
             return units.min(u64::from(u16::MAX)) as u16;
         }
         let units = self.window_units(ack, target);
@@ -123,9 +123,11 @@ impl Flow {
         self.feedback.edge + probe.max(tolerance)
     }
 
-    /// The same as a sequence number.
-    pub(crate) fn allowed_edge_number(&self) -> u32 {
-        seq::number(self.setup.iss, self.allowed_edge())
+    /// The edge shown and the edge allowed, as sequence numbers.
+    pub(crate) fn edge_numbers(&self) -> (u32, u32) {
+        let edges = (self.feedback.edge, self.allowed_edge());
+        let number = |edge| seq::number(self.setup.iss, edge);
+        (number(edges.0), number(edges.1))
     }
 
     /// The sender has used up the edge it was shown.

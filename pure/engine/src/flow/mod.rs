@@ -29,7 +29,7 @@ mod watch;
 mod watched;
 
 use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
-use windlass_wire::Template;
+use windlass_wire::{Template, Timestamps};
 
 use crate::context::Context;
 use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
@@ -95,8 +95,8 @@ pub(crate) struct Latest {
     pub seq: u32,
     pub ack: u32,
     pub window: u16,
-    pub tsecr: u32,
-    pub tsval: u32,
+    /// `None`: it has sent none yet.
+    pub stamps: Option<Timestamps>,
 }
 
 /// The least TSval of held packets below an offset. Later ones are newer by themselves.

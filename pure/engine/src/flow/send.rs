@@ -101,8 +101,11 @@ impl Flow {
         let Some(pkt) = self.hold.get(index).pkt else {
             return self.hand_back(ctx);
         };
-        if self.setup.timestamps && self.hold.get(index).transmissions >= OLD_TSVAL_TRANSMISSIONS {
-            self.raise_tsval_floor(self.latest.tsval);
+        let newest = self.latest.stamps.filter(|_| self.setup.timestamps);
+        if let Some(newest) = newest
+            && self.hold.get(index).transmissions >= OLD_TSVAL_TRANSMISSIONS
+        {
+            self.raise_tsval_floor(newest.val);
         }
         self.refresh(ctx, index, again);
         let pkt = ctx.pool.share(pkt);
@@ -266,10 +269,10 @@ impl Flow {
         }
         if let Some(stamps) = segment.options.timestamps {
             let floor = floor.filter(|f| seq::later(*f, stamps.val));
-            let ecr = if stale { self.latest.tsecr } else { stamps.ecr };
+            let newest = self.latest.stamps.filter(|_| stale).unwrap_or(stamps);
             editor.set_timestamps(Timestamps {
                 val: floor.unwrap_or(stamps.val),
-                ecr,
+                ecr: newest.ecr,
             });
         }
         if cwr {

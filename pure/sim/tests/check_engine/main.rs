@@ -6,4 +6,6 @@ mod effort;
 mod ends;
 mod frames;
 mod inside;
+mod parties;
 mod replay;
+mod rules;

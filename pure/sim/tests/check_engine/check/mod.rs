@@ -10,6 +10,8 @@ use windlass_engine::{
 use windlass_sim::HeapPool;
 use windlass_wire::{Flags, FlowKey, Segment, parse, verify_tcp};
 
+use crate::rules::{check_memory, check_nothing_left};
+
 const FLOWS: usize = 3;
 /// Timer calls in one step at most; what is left is done in the next.
 const TIMER_CALLS: usize = 300;
@@ -92,16 +94,14 @@ pub fn check(data: &[u8]) {
             break;
         }
         world.step(&mut input);
-        world.check_memory();
+        check_memory(&world.engine, world.pool.live());
     }
     let reason = PassReason::Bypass;
     world
         .engine
         .release(world.now, reason, &mut world.pool, &mut world.txs);
     world.collect();
-    assert_eq!(world.engine.held_packets(), 0);
-    assert_eq!(world.engine.held_bytes(), 0);
-    assert_eq!(world.pool.live(), 0, "packets leak");
+    check_nothing_left(&world.engine, &world.pool);
 }
 
 fn key(flow: usize, from: Side) -> FlowKey {
@@ -265,15 +265,6 @@ impl World {
         assert!(edge >= edge_before, "edge {edge} after {}", self.shown.edge);
         self.shown.ack = ack;
         self.shown.edge = self.shown.edge.max(edge);
-    }
-
-    /// Every packet is held for repair, an ACK that waits (one for each direction), or the copy of
-    /// a SYN-ACK.
-    fn check_memory(&self) {
-        let (live, held) = (self.pool.live() as u64, self.engine.held_packets());
-        let most = held + 3 * self.engine.connections() as u64;
-        assert!((held..=most).contains(&live), "{live} live, {held} held");
-        assert_eq!(held == 0, self.engine.held_bytes() == 0);
     }
 }
 

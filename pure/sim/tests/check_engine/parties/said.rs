@@ -1,0 +1,240 @@
+//! What an end is held to have said, and what its peer may therefore be shown.
+//!
+//! An end has said what it has sent itself, and what a third party has said in its name in segments that
+//! the other end would take: those mislead it on a bare wire as well. A frame that leaves as it came shows
+//! what the wire would show. Whatever else leaves may differ from a frame that came in acknowledgement,
+//! window, timestamps, SACK blocks, ECE, CWR and checksum alone, and each of these must have been said.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use windlass_wire::{Flags, Segment, parse, verify_tcp};
+
+use super::alike::{Digest, clear_ecn, digest, plain, without_inserted, without_peers_words};
+use super::end::{End, after, later_of};
+
+/// Units of the window scale by which rounding may carry an edge beyond the receiver's.
+pub const ROUNDINGS: u32 = 8;
+
+/// Where a frame comes from.
+#[derive(Clone, Copy, Default, Debug)]
+struct Source {
+    /// From the end itself, or from somebody whom the other end would believe.
+    believed: bool,
+    own: bool,
+    flags: u16,
+}
+
+/// By one end, to the other.
+#[derive(Default, Debug)]
+pub struct Said {
+    /// Two boxes use the ECN field between them, and an option.
+    two_boxes: bool,
+    /// Whole frames, and whether the end itself has sent them.
+    frames: BTreeMap<Digest, bool>,
+    plain: BTreeMap<Digest, Source>,
+    acks: BTreeSet<u32>,
+    newest_ack: Option<u32>,
+    edge: Option<u32>,
+    tsvals: BTreeSet<u32>,
+    echoes: BTreeSet<u32>,
+    blocks: BTreeSet<(u32, u32)>,
+    /// One past the last number that it has used.
+    next: u32,
+    /// Somebody else has been believed in its name.
+    pub by_others: bool,
+    pub marks: bool,
+}
+
+impl Said {
+    pub fn new(two_boxes: bool) -> Said {
+        Said {
+            two_boxes,
+            ..Said::default()
+        }
+    }
+
+    /// The end itself has sent a frame; `scale` is that of its window.
+    pub fn note_own(&mut self, frame: &[u8], scale: u8) {
+        self.frames.insert(self.as_ends_see(frame), true);
+        self.note(frame, true, true, scale);
+    }
+
+    /// Somebody else has, in its name.
+    pub fn note_foreign(&mut self, frame: &[u8], believed: bool, scale: u8) {
+        let seen = self.as_ends_see(frame);
+        self.frames.entry(seen).or_insert(false);
+        self.note(frame, believed, false, scale);
+    }
+
+    fn note(&mut self, frame: &[u8], believed: bool, own: bool, scale: u8) {
+        let cut = without_peers_words(frame).filter(|_| self.two_boxes);
+        let frame = cut.as_deref().unwrap_or(frame);
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        let source = self.plain.entry(plain(&segment, frame)).or_default();
+        // What only a stranger has said excuses nothing.
+        if believed || !source.believed {
+            source.flags |= segment.flags.0;
+        }
+        source.believed |= believed;
+        source.own |= own;
+        self.by_others |= believed && !own;
+        if believed {
+            self.believe(&segment, scale);
+        }
+    }
+
+    fn believe(&mut self, segment: &Segment, scale: u8) {
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        self.next = match self.newest_ack {
+            None => end,
+            Some(_) => later_of(self.next, end),
+        };
+        if let Some(stamps) = segment.options.timestamps {
+            self.tsvals.insert(stamps.val);
+            self.echoes.insert(stamps.ecr);
+        }
+        if !segment.flags.has(Flags::ACK) {
+            return;
+        }
+        self.marks |= segment.flags.has(Flags::ECE);
+        self.acks.insert(segment.ack);
+        let newest = self.newest_ack.unwrap_or(segment.ack);
+        self.newest_ack = Some(later_of(newest, segment.ack));
+        self.blocks.extend(segment.options.sack.iter());
+        let scale = if segment.flags.has(Flags::SYN) {
+            0
+        } else {
+            scale
+        };
+        let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
+        self.edge = Some(later_of(self.edge.unwrap_or(edge), edge));
+    }
+
+    /// A frame without what is between boxes alone.
+    fn as_ends_see(&self, frame: &[u8]) -> Digest {
+        if !self.two_boxes {
+            return digest(frame);
+        }
+        let mut seen = without_peers_words(frame).unwrap_or_else(|| frame.to_vec());
+        if let Ok(segment) = parse(&seen, seen.len() as u32) {
+            clear_ecn(&segment, &mut seen);
+        }
+        digest(&seen)
+    }
+
+    /// Whether this very frame has come in.
+    pub fn has_come(&self, frame: &[u8]) -> bool {
+        self.frames.contains_key(&self.as_ends_see(frame))
+    }
+
+    /// Whether the end that has the name of the sender has not sent this, changed by a box or not.
+    pub fn is_strange(&self, frame: &[u8]) -> bool {
+        if let Some(own) = self.frames.get(&self.as_ends_see(frame)) {
+            return !own;
+        }
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return true;
+        };
+        let source = self.plain.get(&plain(&segment, frame));
+        source.is_some_and(|source| !source.own)
+    }
+
+    /// A report between boxes that nobody has taken out tells an end nothing.
+    pub fn check_report(&self, frame: &[u8]) {
+        let segment = parse(frame, frame.len() as u32).expect("boxes make segments");
+        let newest = self.newest_ack.unwrap_or(segment.ack);
+        assert!(after(newest, segment.ack), "tells an ACK: {segment:?}");
+    }
+
+    /// A frame leaves the last box toward `to`, whose own words are `own`. What boxes say to each other
+    /// has been taken out.
+    pub fn check(&self, frame: &[u8], to: &End, own: &Said) {
+        if self.has_come(frame) {
+            return;
+        }
+        let segment =
+            parse(frame, frame.len() as u32).expect("what is not understood is untouched");
+        assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
+        self.check_source(&segment, frame, own);
+        if segment.flags.has(Flags::ACK) {
+            self.check_acknowledgement(&segment, to);
+        }
+        if let Some(stamps) = segment.options.timestamps {
+            assert!(self.tsvals.contains(&stamps.val), "TSval: {segment:?}");
+            assert!(self.echoes.contains(&stamps.ecr), "TSecr: {segment:?}");
+        }
+        for block in segment.options.sack.iter() {
+            assert!(self.has_reported(block), "SACK {block:?}: {segment:?}");
+        }
+    }
+
+    /// Header and payload are somebody's, but for what a box may write.
+    fn check_source(&self, segment: &Segment, frame: &[u8], own: &Said) {
+        let source = self.plain.get(&plain(segment, frame)).copied();
+        let source = source.or_else(|| self.plain.get(&without_inserted(segment, frame)?).copied());
+        let Some(source) = source else {
+            return self.check_made(segment);
+        };
+        assert!(source.believed, "laundered: {segment:?}");
+        let came = Flags(source.flags);
+        let cwr = came.has(Flags::CWR) || own.marks;
+        assert!(cwr || !segment.flags.has(Flags::CWR), "CWR: {segment:?}");
+        let ece = came.has(Flags::ECE);
+        assert!(ece || !segment.flags.has(Flags::ECE), "ECE: {segment:?}");
+    }
+
+    /// An acknowledgement of the box's own.
+    fn check_made(&self, segment: &Segment) {
+        let options = &segment.options;
+        let others = options.fast_open
+            || options.mptcp
+            || options.md5
+            || options.ao
+            || options.unknown
+            || options.sack_permitted
+            || options.mss.is_some()
+            || options.window_scale.is_some();
+        assert!(
+            segment.flags == Flags::ACK && segment.payload_len == 0 && !others,
+            "nobody has sent {segment:?}"
+        );
+        assert!(!after(segment.seq, self.next), "number: {segment:?}");
+    }
+
+    fn check_acknowledgement(&self, segment: &Segment, to: &End) {
+        let ack = segment.ack;
+        assert!(self.acks.contains(&ack), "ACK never said: {segment:?}");
+        let scale = match segment.flags.has(Flags::SYN) {
+            true => 0,
+            false => to.agreed.others_scale,
+        };
+        let edge = ack.wrapping_add(u32::from(segment.window) << scale);
+        let most = self.edge.unwrap_or(ack).wrapping_add(ROUNDINGS << scale);
+        assert!(
+            !after(edge, most),
+            "edge {edge} beyond {:?}: {segment:?}",
+            self.edge
+        );
+    }
+
+    /// Each byte of a block has been acknowledged, selectively or not.
+    fn has_reported(&self, (start, end): (u32, u32)) -> bool {
+        let Some(newest) = self.newest_ack else {
+            return false;
+        };
+        let mut at = start;
+        if !after(start, newest) {
+            at = newest;
+        }
+        while after(end, at) {
+            let reaches = |&&(s, e): &&(u32, u32)| !after(s, at) && after(e, at);
+            let Some(&(_, further)) = self.blocks.iter().find(reaches) else {
+                return false;
+            };
+            at = further;
+        }
+        true
+    }
+}

@@ -1,0 +1,151 @@
+//! The way of a frame, from one end over boxes to the other, and what is looked at on it.
+
+use windlass_sim::Side;
+use windlass_wire::{Flags, parse};
+
+use super::action::Who;
+use super::end::{End, State, later_of};
+use super::receive::Verdict;
+use super::{World, alike};
+
+/// True frames that the third party remembers.
+const REMEMBERED: usize = 64;
+
+impl World {
+    /// What the ends have said gets on its way.
+    pub(super) fn depart(&mut self) {
+        for who in [Who::Server, Who::Client] {
+            let end = &mut self.ends[who as usize];
+            let scale = end.agreed.own_scale;
+            for frame in std::mem::take(&mut end.out) {
+                self.said[who as usize].note_own(&frame, scale);
+                self.remember(who, &frame);
+                let road = match who {
+                    Who::Server => 0,
+                    Who::Client => self.roads.len() - 1,
+                };
+                self.roads[road].put(self.now, frame, false);
+            }
+        }
+    }
+
+    pub(super) fn remember(&mut self, who: Who, frame: &[u8]) {
+        let place = self.seen.len();
+        if place == REMEMBERED {
+            self.seen.swap_remove(self.events % REMEMBERED);
+        }
+        self.seen.push((who, frame.to_vec()));
+    }
+
+    /// A frame comes to a box or to an end.
+    pub(super) fn enter(&mut self, node: usize, toward: Who, frame: &[u8], foreign: bool) {
+        if node == 0 || node == self.roads.len() / 2 {
+            return self.arrive(toward, frame, foreign);
+        }
+        let from = toward.other();
+        // What a first box has refused, a second may believe a little later.
+        let said = &self.said[from as usize];
+        if said.is_strange(frame) || (foreign && !said.has_come(frame)) {
+            let end = &self.ends[toward as usize];
+            let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
+            let read = parse(frame, frame.len() as u32);
+            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame, heard));
+            self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
+        }
+        self.hear(node, from, frame);
+        let side = side_of(node, from);
+        self.tell_frame("into a box", frame);
+        let out = self.boxes[node - 1].take(self.now, side, frame);
+        self.leave(node, out);
+    }
+
+    /// What an end acknowledges in its own words comes to a box.
+    fn hear(&mut self, node: usize, from: Who, frame: &[u8]) {
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        if segment.flags.has(Flags::ACK) && !self.said[from as usize].is_strange(frame) {
+            let heard = &mut self.heard[node - 1][from as usize];
+            *heard = Some(later_of(heard.unwrap_or(segment.ack), segment.ack));
+        }
+    }
+
+    pub(super) fn leave(&mut self, node: usize, out: Vec<(Side, Vec<u8>)>) {
+        for (side, frame) in out {
+            let toward = match side == side_of(node, Who::Server) {
+                true => Who::Server,
+                false => Who::Client,
+            };
+            let (road, last) = match toward {
+                Who::Server => (2 * node - 1, node == 1),
+                Who::Client => (2 * node, node == self.boxes.len()),
+            };
+            self.tell_frame("out of it ", &frame);
+            if last {
+                self.check_shown(toward, &frame);
+            }
+            self.roads[road].put(self.now, frame, false);
+        }
+    }
+
+    pub(super) fn check_shown(&mut self, toward: Who, frame: &[u8]) {
+        let (own, said) = (
+            &self.said[toward as usize],
+            &self.said[toward.other() as usize],
+        );
+        // A box that has been bypassed, or has seen the end of the connection, takes nothing out.
+        let over = |end: &End| end.state == State::Over;
+        let gone = self.bypassed || self.ends.iter().any(over) || said.by_others || own.by_others;
+        if gone && alike::is_report(frame) {
+            return said.check_report(frame);
+        }
+        let cut = alike::without_peers_words(frame).filter(|_| gone);
+        let frame = cut.as_deref().unwrap_or(frame);
+        let to = &self.ends[toward as usize];
+        said.check(frame, to, own);
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        let changed = !said.has_come(frame);
+        // Behind a number beyond the window a box refuses, and passes as it is, what its receiver may take by
+        // the time that it arrives.
+        let passed = !changed && self.ends[toward.other() as usize].went_beyond;
+        let truthful = !self.said.iter().any(|said| said.by_others);
+        if truthful
+            && !passed
+            && !said.is_strange(frame)
+            && to.judge(&segment, frame) == Verdict::Take
+        {
+            let must_hold = changed && self.orderly && !self.bypassed;
+            self.shown[toward as usize].note(&segment, to, must_hold);
+        }
+    }
+
+    pub(super) fn arrive(&mut self, who: Who, frame: &[u8], foreign: bool) {
+        let Ok(segment) = parse(frame, frame.len() as u32) else {
+            return;
+        };
+        self.tell_frame("to an end ", frame);
+        let strange = foreign || self.said[who.other() as usize].is_strange(frame);
+        let end = &mut self.ends[who as usize];
+        end.misled |= strange && end.judge(&segment, frame) == Verdict::Take;
+        end.receive(self.now, &segment, frame);
+        self.depart();
+    }
+
+    /// The boxes let go of everything.
+    pub(super) fn stop(&mut self) {
+        for index in 0..self.boxes.len() {
+            let out = self.boxes[index].stop(self.now);
+            self.leave(index + 1, out);
+        }
+    }
+}
+
+/// On which side of a box its neighbour in the direction of `who` is: the inside is that of the end nearby.
+fn side_of(node: usize, who: Who) -> Side {
+    match (node, who) {
+        (1, Who::Server) | (2, Who::Client) => Side::Inside,
+        _ => Side::Outside,
+    }
+}
