@@ -103,11 +103,14 @@ impl Conn {
     ) {
         let mut syn = Syn::read(segment);
         let known = self.ends[from.index()].syn;
+        let mut ambiguous = false;
         if let Some(known) = known.filter(|known| known.iss == syn.iss) {
+            ambiguous = !known.offers_the_same(&syn);
             (syn.first_tsval, syn.listened) = (known.first_tsval, known.listened);
-            if self.gate.is_some() && !segment.flags.has(Flags::ACK) {
-                // It has been answered, and is only answered again: with its newer timestamp, maybe.
-                syn.payload_len = known.payload_len;
+            if self.gate.is_some() {
+                // Its receiver has taken the first, and takes no more of this than its timestamp.
+                let tsval = syn.tsval;
+                syn = Syn { tsval, ..known };
             }
         }
         let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
@@ -126,7 +129,7 @@ impl Conn {
         if let Some(reason) = signature(segment) {
             self.pass = Some(reason);
         }
-        if known.is_some_and(|known| known.iss == syn.iss && !known.offers_the_same(&syn)) {
+        if ambiguous {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
         let sent_again = known.is_some_and(|known| known.iss == syn.iss);

@@ -37,6 +37,8 @@ impl Conn {
     ) {
         if self.doubts_sight(from) {
             self.lose_sight(ctx);
+            ctx.counters.pass(PassReason::OutOfSight);
+            return ctx.emit(pkt, from.other(), segment);
         }
         let mut segment = *segment;
         if let Some(peer) = &mut self.peer {
@@ -63,11 +65,15 @@ impl Conn {
                     self.let_go(ctx, PassReason::OneWay);
                 }
                 Refusal::BeyondEdge => {}
-                Refusal::EarlyReset | Refusal::Overtaken | Refusal::Unacceptable(_) => {}
+                Refusal::EarlyReset
+                | Refusal::Overtaken
+                | Refusal::BehindProbe
+                | Refusal::Unacceptable(_) => {}
             }
         }
         let acknowledged = self.flows[from.other().index()].as_ref();
-        if refusal == Refusal::Overtaken && acknowledged.is_some_and(|flow| flow.enforcing()) {
+        let hidden = matches!(refusal, Refusal::Overtaken | Refusal::BehindProbe);
+        if hidden && acknowledged.is_some_and(|flow| flow.enforcing()) {
             ctx.counters.overtaken_dropped += 1;
             return ctx.pool.free(pkt);
         }

@@ -32,6 +32,8 @@ pub struct Said {
     /// Whole frames, and whether the end itself has sent them.
     frames: BTreeMap<Digest, bool>,
     plain: BTreeMap<Digest, Source>,
+    /// Numbers of its SYN-ACK: a box offers SACK in each that looks like it.
+    answer: Option<(u32, u32)>,
     acks: BTreeSet<u32>,
     newest_ack: Option<u32>,
     edge: Option<u32>,
@@ -79,6 +81,9 @@ impl Said {
         }
         source.believed |= believed;
         source.own |= own;
+        if own && segment.flags.has(Flags::SYN.with(Flags::ACK)) {
+            self.answer = Some((segment.seq, segment.ack));
+        }
         self.by_others |= believed && !own;
         if believed {
             self.believe(&segment, scale);
@@ -177,7 +182,9 @@ impl Said {
         let Some(source) = source else {
             return self.check_made(segment);
         };
-        assert!(source.believed, "laundered: {segment:?}");
+        let syn = segment.flags.has(Flags::SYN);
+        let again = syn && self.answer == Some((segment.seq, segment.ack));
+        assert!(source.believed || again, "laundered: {segment:?}");
         let came = Flags(source.flags);
         let cwr = came.has(Flags::CWR) || own.marks;
         assert!(cwr || !segment.flags.has(Flags::CWR), "CWR: {segment:?}");

@@ -107,15 +107,8 @@ impl World {
             return;
         };
         let changed = !said.has_come(frame);
-        // Behind a number beyond the window a box refuses, and passes as it is, what its receiver may take by
-        // the time that it arrives.
-        let passed = !changed && self.ends[toward.other() as usize].went_beyond;
         let truthful = !self.said.iter().any(|said| said.by_others);
-        if truthful
-            && !passed
-            && !said.is_strange(frame)
-            && to.judge(&segment, frame) == Verdict::Take
-        {
+        if truthful && !said.is_strange(frame) && to.judge(&segment, frame) == Verdict::Take {
             let must_hold = changed && self.orderly && !self.bypassed;
             self.shown[toward as usize].note(&segment, to, must_hold);
         }
