@@ -33,8 +33,9 @@ pub(super) enum Refusal {
     /// Another has overtaken it, so that its timestamp is too old for its receiver (RFC 7323 §5.3). A
     /// receiver that the box has not shown the newer one yet must not take it either.
     Overtaken,
-    /// An acknowledgement behind a FIN or a probe that lies beyond the edge which is known here. Its
-    /// receiver takes it if it has taken that. It shows what the box hides, so it must wait for another.
+    /// An acknowledgement behind a FIN or a probe that lies beyond the edge which is known here, and may
+    /// not have come yet. Its receiver takes it if it has taken that. It shows what the box hides, so it
+    /// must wait for another.
     BehindProbe,
     /// A reset behind all that its sender has sent: its receiver takes it if it has all of that, else
     /// it asks, and its sender answers (RFC 5961 §3.2). The box must not stand in between.
@@ -205,7 +206,9 @@ impl Gate {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
             false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
-            false if goes_on && segment.seq_len() == 0 => Err(Refusal::BehindProbe),
+            false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => {
+                Err(Refusal::BehindProbe)
+            }
             false => unacceptable(PassReason::OutOfWindow),
         }
     }
