@@ -197,11 +197,12 @@ impl Conn {
 
     /// Where the data of one direction takes another way, so do the acknowledgements of the other.
     fn leave_another_way<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.pass.is_some() {
+            return;
+        }
         let mut reasons = self.flows.iter().flatten().filter_map(|f| f.passing());
         let other_way = |reason: &_| matches!(reason, PassReason::OneWay | PassReason::UnseenData);
-        if let Some(reason) = reasons.find(other_way)
-            && self.pass.is_none()
-        {
+        if let Some(reason) = reasons.find(other_way) {
             self.let_go(ctx, reason);
         }
     }
