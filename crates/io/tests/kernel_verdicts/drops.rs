@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+
 /// An EtherType for local experiments (IEEE 802), of a frame that follows each segment. Nobody takes
 /// it, so that its own drop tells that the segment has been dealt with.
 pub const MARKER: u16 = 0x88b5;
@@ -39,6 +42,9 @@ impl Drops {
     /// Sees the drops of IPv4 packets and of markers on this processor from now on.
     pub fn watch(processor: usize) -> Result<Drops, String> {
         let event = Path::new(TRACING).join("events/skb/kfree_skb");
+        if !event.exists() {
+            mount_tracefs().map_err(|e| format!("{TRACING} cannot be mounted: {e}"))?;
+        }
         let format = fs::read_to_string(event.join("format"))
             .map_err(|e| format!("no tracepoint skb:kfree_skb in {TRACING}: {e}"))?;
         if !format.contains("rx_sk") || !format.contains("TCP_RFC7323_PAWS") {
@@ -132,6 +138,20 @@ fn event(line: &str) -> Option<(u16, Dropped)> {
         socket: word("rx_sk=")?.to_owned(),
     };
     Some((word("protocol=")?.parse().ok()?, dropped))
+}
+
+/// Mounts it for this thread alone: it goes with the thread.
+fn mount_tracefs() -> nix::Result<()> {
+    unshare(CloneFlags::CLONE_NEWNS)?;
+    let none: Option<&str> = None;
+    mount(none, "/", none, MsFlags::MS_REC | MsFlags::MS_PRIVATE, none)?;
+    mount(
+        Some("tracefs"),
+        TRACING,
+        Some("tracefs"),
+        MsFlags::empty(),
+        none,
+    )
 }
 
 /// Number of a thread of the kernel's; 0 if there is none.

@@ -55,7 +55,7 @@ pub(crate) struct Conn {
     pass: Option<PassReason>,
     closed: bool,
     /// Packets have gone by unseen, and the ends have not been seen to agree since.
-    sight: Option<Sight>,
+    sight: Option<Box<Sight>>,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<(Side, Syn)>,
     /// The handshake is complete.

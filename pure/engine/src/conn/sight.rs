@@ -76,10 +76,10 @@ impl Conn {
             peer.stop();
         }
         ctx.counters.sight_lost += 1;
-        self.sight = Some(Sight {
+        self.sight = Some(Box::new(Sight {
             newest: [None, None],
             until: ctx.now + ctx.limits.handshake_timeout,
-        });
+        }));
     }
 
     /// Those that are followed again are not yet where they were: three refused segments in a row of one
