@@ -77,6 +77,9 @@ impl Conn {
             ctx.counters.overtaken_dropped += 1;
             return ctx.pool.free(pkt);
         }
+        if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::BeyondEdge) {
+            flow.hide_window(ctx, &segment, pkt);
+        }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
         ctx.counters.pass(match (passing, refusal) {
             (Some(passing), _) => passing,

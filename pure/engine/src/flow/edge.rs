@@ -2,8 +2,11 @@
 
 use windlass_cc::{MILLISECOND, Nanos, bytes_over};
 
+use windlass_wire::{Editor, Segment};
+
 use super::Flow;
-use crate::seq;
+use crate::context::Context;
+use crate::{Pkt, Pool, seq};
 
 /// What the sender may be ahead of the network, ns at the pacing rate: its answer to a window update
 /// takes a moment.
@@ -61,6 +64,25 @@ impl Flow {
         self.feedback.max_window = self.feedback.max_window.max(window);
         self.feedback.edge = self.feedback.edge.max(ack + u64::from(window));
         units
+    }
+
+    /// A probe of the receiver that goes on though it lies beyond what is known here must not show the
+    /// sender more room than it has been shown.
+    pub(crate) fn hide_window<P: Pool>(
+        &self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        let ack = seq::offset(self.setup.iss, segment.ack, self.una);
+        let Some(ack) = ack.filter(|_| self.enforcing()) else {
+            return;
+        };
+        let room = self.feedback.edge.saturating_sub(ack);
+        let units = room.div_ceil(1 << self.setup.scale);
+        if units < u64::from(segment.window) {
+            Editor::new(ctx.pool.head_mut(pkt), segment).set_window(units as u16);
+        }
     }
 
     /// By how much such an ACK would move the edge, bytes. None must be sent for 0 alone: a sender
