@@ -30,6 +30,8 @@ pub(super) enum Refusal {
     Known,
     /// Data beyond the edge that the sender has been shown here, right otherwise.
     BeyondEdge,
+    /// The same where its sender goes on in order: it may ask whether there is room.
+    Probe,
     /// Another has overtaken it, so that its timestamp is too old for its receiver (RFC 7323 §5.3). A
     /// receiver that the box has not shown the newer one yet must not take it either.
     Overtaken,
@@ -205,6 +207,7 @@ impl Gate {
         match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
+            false if segment.payload_len > 0 && goes_on => Err(Refusal::Probe),
             false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
             false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => {
                 Err(Refusal::BehindProbe)

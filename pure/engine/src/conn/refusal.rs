@@ -59,13 +59,16 @@ impl Conn {
                     ctx.counters.known_data += 1;
                     return flow.on_data(ctx, &segment, pkt);
                 }
-                Refusal::BeyondEdge if flow.police_refused(ctx, &segment, pkt) => return,
+                Refusal::BeyondEdge | Refusal::Probe if flow.police_refused(ctx, &segment, pkt) => {
+                    return;
+                }
                 // It shows the other end a window that the box has not: from here on the box shows none.
-                Refusal::BeyondEdge if flow.has_another_edge(&segment) => {
+                Refusal::BeyondEdge | Refusal::Probe if flow.has_another_edge(&segment) => {
                     self.let_go(ctx, PassReason::OneWay);
                 }
-                Refusal::BeyondEdge => {}
-                Refusal::EarlyReset
+                Refusal::BeyondEdge
+                | Refusal::Probe
+                | Refusal::EarlyReset
                 | Refusal::Overtaken
                 | Refusal::BehindProbe
                 | Refusal::Unacceptable(_) => {}
@@ -77,7 +80,7 @@ impl Conn {
             ctx.counters.overtaken_dropped += 1;
             return ctx.pool.free(pkt);
         }
-        if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::BeyondEdge) {
+        if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::Probe) {
             flow.hide_window(ctx, &segment, pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);

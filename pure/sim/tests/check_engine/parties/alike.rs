@@ -38,6 +38,15 @@ pub fn plain(segment: &Segment, frame: &[u8]) -> Digest {
     digest(&plain)
 }
 
+/// A frame without its window.
+pub fn windowless(segment: &Segment, frame: &[u8]) -> Digest {
+    let tcp = usize::from(segment.at.tcp);
+    let mut without = frame.to_vec();
+    clear_ecn(segment, &mut without);
+    without[tcp + 14..tcp + 18].fill(0);
+    digest(&without)
+}
+
 /// Whether a frame is a box's report to another, and nothing else.
 pub fn is_report(frame: &[u8]) -> bool {
     let segment = parse(frame, frame.len() as u32);
