@@ -291,6 +291,7 @@ impl Flow {
         self.enter_recovery(now, score.lost, before);
         let marked = self.take_marks(segment, score.delivered);
         self.on_marks(ctx, marked, before);
+        self.answer_echo(segment);
         if score.delivered + score.lost > 0 || score.rtt.is_some() {
             let event = AckEvent {
                 now,
@@ -373,8 +374,18 @@ impl Flow {
         }
     }
 
-    /// The algorithm hears of marks once per window. Where the ends use ECN, the receiver gets its
-    /// CWR from the box, since the sender will not see the ECE (RFC 3168 §6.1.2).
+    /// Where the ends use ECN, the receiver gets its CWR from the box, since the sender will not see the
+    /// ECE (RFC 3168 §6.1.2). Nobody gets one who has not asked: the other box may have told of the mark.
+    fn answer_echo(&mut self, segment: &Segment) {
+        let asked = self.setup.ecn && segment.flags.has(Flags::ECE);
+        let in_charge = self.in_charge();
+        if let Some(episode) = self.ecn.as_mut().filter(|episode| asked && !episode.cwr) {
+            episode.cwr = true;
+            self.cwr_due = in_charge;
+        }
+    }
+
+    /// The algorithm hears of marks once per window.
     fn on_marks<P: Pool>(&mut self, ctx: &mut Context<'_, P>, marked: Option<u64>, before: u64) {
         if let Some(over) = self.ecn.take_if(|episode| self.una > episode.point)
             && over.told
@@ -389,8 +400,8 @@ impl Flow {
         self.ecn = Some(EcnEpisode {
             point: self.sent_nxt,
             told,
+            cwr: false,
         });
-        self.cwr_due = self.in_charge() && self.setup.ecn;
         if told {
             let event = CongestionEvent {
                 now: ctx.now,

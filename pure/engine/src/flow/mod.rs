@@ -113,6 +113,8 @@ pub(crate) struct EcnEpisode {
     point: u64,
     /// The algorithm was told, and is to be told of the end.
     told: bool,
+    /// The receiver has asked for CWR in it.
+    cwr: bool,
 }
 
 /// The largest amount in flight and whether the window bound, by round (Linux
