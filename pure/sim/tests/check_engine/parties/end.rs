@@ -53,6 +53,8 @@ pub struct End {
     pub max_window: u32,
     pub sent: Vec<Sent>,
     pub finished: bool,
+    /// It has used a number beyond the window: for a FIN, or to ask for room.
+    pub went_beyond: bool,
     pub rto_at: Option<Nanos>,
     pub timeouts: u8,
     pub irs: u32,
@@ -100,6 +102,7 @@ impl End {
             max_window: 0,
             sent: Vec::new(),
             finished: false,
+            went_beyond: false,
             rto_at: None,
             timeouts: 0,
             irs: 0,

@@ -34,6 +34,7 @@ impl End {
         let start = self.nxt;
         let payload = self.bytes(start, len);
         self.nxt = start.wrapping_add(len + u32::from(fin));
+        self.went_beyond |= after(self.nxt, self.edge);
         self.sent.push(Sent { start, len, fin });
         let flags = if fin {
             Flags::ACK.with(Flags::FIN)

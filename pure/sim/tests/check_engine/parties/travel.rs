@@ -107,8 +107,16 @@ impl World {
             return;
         };
         let changed = !said.has_come(frame);
+        // An acknowledgement behind a number beyond the window, far ahead of what a second box has seen: it
+        // goes on as it is, and its receiver, whose window has moved meanwhile, takes it.
+        let beyond = self.ends[toward.other() as usize].went_beyond;
+        let passed = !changed && beyond && segment.payload_len == 0 && self.boxes.len() > 1;
         let truthful = !self.said.iter().any(|said| said.by_others);
-        if truthful && !said.is_strange(frame) && to.judge(&segment, frame) == Verdict::Take {
+        if truthful
+            && !passed
+            && !said.is_strange(frame)
+            && to.judge(&segment, frame) == Verdict::Take
+        {
             let must_hold = changed && self.orderly && !self.bypassed;
             self.shown[toward as usize].note(&segment, to, must_hold);
         }
