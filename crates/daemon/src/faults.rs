@@ -19,7 +19,7 @@ impl Faults {
         if new > 0 {
             eprintln!(
                 "windlass: a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} \
-                 packets in its place; its flows are governed again"
+                 packets in its place; windlass follows each connection again once both of its ends agree"
             );
         }
     }

@@ -3,9 +3,8 @@
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 
-use windlass_engine::{Engine, Pkt, Side, Tx, TxChecksum};
+use windlass_engine::{Engine, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
-use windlass_wire::partial_checksum;
 
 use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status};
 use crate::trace::Probe;
@@ -119,13 +118,7 @@ impl<D: Driver> Worker<D> {
                     if stale {
                         self.driver.free(pkt);
                     } else {
-                        let (head, len) = (self.driver.head(pkt), self.driver.len(pkt));
-                        let partial = partial_checksum(head, len);
-                        let checksum = partial.map_or(TxChecksum::Done, |(start, offset)| {
-                            TxChecksum::Partial { start, offset }
-                        });
-                        let to = side.other();
-                        self.tx.push(Tx { pkt, to, checksum });
+                        self.engine.forward(side, pkt, &self.driver, &mut self.tx);
                     }
                 }
                 self.driver.transmit(&mut self.tx)?;

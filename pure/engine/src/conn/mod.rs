@@ -118,8 +118,7 @@ impl Conn {
             return ctx.emit(pkt, from.other(), segment);
         }
         if self.sight.is_some() && !self.look(ctx, from, segment) {
-            ctx.counters.pass(PassReason::OutOfSight);
-            return ctx.emit(pkt, from.other(), segment);
+            return self.pass_out_of_sight(ctx, from, segment, pkt);
         }
         if let Err(refusal) = self.judge(ctx.now, from, segment) {
             return self.refuse(ctx, from, segment, pkt, refusal);

@@ -37,8 +37,7 @@ impl Conn {
     ) {
         if self.doubts_sight(from) {
             self.lose_sight(ctx);
-            ctx.counters.pass(PassReason::OutOfSight);
-            return ctx.emit(pkt, from.other(), segment);
+            return self.pass_out_of_sight(ctx, from, segment, pkt);
         }
         let mut segment = *segment;
         if let Some(peer) = &mut self.peer {

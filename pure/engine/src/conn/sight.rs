@@ -10,7 +10,7 @@ use windlass_wire::{Flags, Segment};
 use super::Conn;
 use super::gate::Known;
 use crate::context::Context;
-use crate::{Pool, Side, seq};
+use crate::{PassReason, Pkt, Pool, Side, seq};
 
 /// The furthest that numbers may have gone on meanwhile, bytes.
 const UNSEEN_MAX_BYTES: u32 = 1 << 28;
@@ -80,6 +80,25 @@ impl Conn {
             newest: [None, None],
             until: ctx.now + ctx.limits.handshake_timeout,
         }));
+    }
+
+    /// A packet of a connection that is out of sight goes on, without what boxes say to each other.
+    pub(super) fn pass_out_of_sight<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        let mut segment = *segment;
+        if let Some(peer) = &mut self.peer {
+            match peer.cleanses(ctx, from, &segment, pkt, false) {
+                Some(clean) => segment = clean,
+                None => return ctx.pool.free(pkt),
+            }
+        }
+        ctx.counters.pass(PassReason::OutOfSight);
+        ctx.emit(pkt, from.other(), &segment);
     }
 
     /// Those that are followed again are not yet where they were: three refused segments in a row of one
