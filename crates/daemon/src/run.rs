@@ -59,7 +59,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     let cpus = cpus_for(drivers.len());
     let mut handles = Vec::new();
     for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
-        let limits = settings.worker_limits(workers.count(), session.info().max_packet);
+        let limits = settings.worker_limits(workers.count());
         let part = settings.policy.for_one_of(workers.count());
         let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
         let sides = [Side::Inside, Side::Outside].into_iter();

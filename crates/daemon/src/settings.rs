@@ -6,14 +6,10 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
-use windlass_io::{DriverConfig, Prefer, monotonic_ns};
+use windlass_io::{DriverConfig, Follows, Prefer, monotonic_ns};
 use windlass_policy::{Config, IoMode, Overrides, Policy};
 
 use crate::{RunError, TraceSettings};
-
-/// Bytes of a frame that are not the packet's: XDP's headroom (`XDP_PACKET_HEADROOM`, 256) and room
-/// for tx metadata.
-const FRAME_OVERHEAD_BYTES: u32 = 320;
 
 /// What a daemon is to do.
 #[derive(Clone, Debug)]
@@ -79,6 +75,12 @@ impl Settings {
                 frame_size: device.frame_size,
                 ports: policy.governed_ports().unwrap_or_default(),
                 patience_ms: device.bypass_after_ms,
+                follows: Some(Follows {
+                    flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX),
+                    syns_per_second: config.box_limits.syns_per_second,
+                    syns_per_second_per_prefix: config.box_limits.syns_per_second_per_prefix,
+                    seed: seed() as u32,
+                }),
                 prefer: match device.mode {
                     IoMode::Auto => Prefer::Auto,
                     IoMode::Native => Prefer::Native,
@@ -94,19 +96,10 @@ impl Settings {
         })
     }
 
-    /// The part of each of `workers` in the limits, where packets have `max_packet` bytes at most.
-    /// What is held never takes more than three quarters of the frames: with none left, reception
-    /// would stand still.
-    pub(crate) fn worker_limits(&self, workers: usize, max_packet: u32) -> Limits {
+    /// The part of each of `workers` in the limits. What is held has a limit of the driver's as well
+    /// ([`windlass_engine::Pool::room`]).
+    pub(crate) fn worker_limits(&self, workers: usize) -> Limits {
         let share = workers.max(1) as u64;
-        let frames = u64::from(self.driver.frames) / 4 * 3;
-        let room = u64::from(self.driver.frame_size - FRAME_OVERHEAD_BYTES);
-        // A packet of n bytes takes one frame, or up to 1 + n / room if it may be longer than one.
-        let (packets, bytes) = if u64::from(max_packet) <= room {
-            (frames, u64::MAX)
-        } else {
-            (frames / 2, frames / 2 * room)
-        };
         let limits = &self.limits;
         Limits {
             flows: (limits.flows / workers.max(1)).max(1),
@@ -114,8 +107,8 @@ impl Settings {
             half_open: (limits.half_open / workers.max(1)).max(1),
             half_open_per_prefix: (limits.half_open_per_prefix / workers.max(1)).max(1),
             segments_total: (limits.segments_total / share).max(1),
-            held_packets_total: (limits.held_packets_total / share).min(packets),
-            held_bytes_total: (limits.held_bytes_total / share).min(bytes),
+            held_packets_total: (limits.held_packets_total / share).max(1),
+            held_bytes_total: (limits.held_bytes_total / share).max(1),
             ..*limits
         }
     }
@@ -149,19 +142,12 @@ mod tests {
     }
 
     #[test]
-    fn workers_share_the_limits_and_never_hold_all_frames() {
-        let text = "version = 1\n[box]\ninside = \"a\"\noutside = \"b\"\nframes = 8192\n\
+    fn workers_share_the_limits() {
+        let text = "version = 1\n[box]\ninside = \"a\"\noutside = \"b\"\n\
                     [limits]\nflows = 100\nheld_bytes_total = 8_000_000\n";
         let settings = settings(text).unwrap();
-        let alone = settings.worker_limits(1, 1522);
-        assert_eq!(
-            (alone.held_packets_total, alone.held_bytes_total),
-            (6144, 8_000_000)
-        );
-        let jumbo = settings.worker_limits(1, 9022);
-        assert_eq!(jumbo.held_packets_total, 3072);
-        assert_eq!(jumbo.held_bytes_total, 3072 * (2048 - 320));
-        let of_four = settings.worker_limits(4, 1522);
+        assert_eq!(settings.worker_limits(1), settings.limits);
+        let of_four = settings.worker_limits(4);
         assert_eq!((of_four.flows, of_four.held_bytes_total), (25, 2_000_000));
         assert_eq!(
             (of_four.half_open, of_four.half_open_per_prefix),

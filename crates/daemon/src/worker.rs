@@ -89,12 +89,11 @@ impl<D: Driver> Worker<D> {
         }
         let now = monotonic_ns();
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
-        self.driver.transmit(&mut self.tx)?;
+        // Before anything leaves: the answer to a SYN must find the connection followed.
         let driver = &mut self.driver;
-        self.engine.take_excluded(|key| {
-            // Not excluded, its packets keep coming and keep passing: slower, not wrong.
-            let _ = driver.exclude(&key);
-        });
+        self.engine
+            .take_follows(|key, follows| driver.follow(&key, follows));
+        self.driver.transmit(&mut self.tx)?;
         if let Some(probe) = &mut self.probe
             && probe.due() <= now
         {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
-/* Takes the governed TCP packets of a bridge port into AF_XDP sockets and passes everything else
- * to the bridge. When in doubt, pass: the bridge forwards as it always did. */
+/* Takes the TCP packets of a bridge port that belong to a connection which the box follows, or begin one,
+ * into AF_XDP sockets and passes everything else to the bridge. When in doubt, pass: the bridge forwards as it always did. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -14,7 +14,9 @@
 #define MAX_V6_EXTENSIONS 6
 #define MAX_SOCKETS 256     /* of both interfaces; src/program.rs: MAX_SOCKETS */
 #define OUTSIDE_FIRST 128   /* index of the outside's first queue; src/program.rs: QUEUES_PER_SIDE */
-#define MAX_EXCLUDED_FLOWS 262144
+#define MAX_FLOWS 1024		/* src/program.rs asks for as many as the limits allow */
+#define SYN_PREFIXES 4096	/* prefixes are told apart by a hash: two that meet share a share */
+#define SYN_BURST_NS 250000000ULL /* so much of the rate may come at once */
 #define VLAN_ID_MASK 0x0fff
 #define IPV4_MF_OR_OFFSET 0x3fff
 #define IPV6_FRAGMENT 44
@@ -26,6 +28,10 @@ enum {
 	ALL_PORTS,	/* 1: every port is governed, `ports` is not looked at */
 	MAX_FRAME,	/* longest frame to take, bytes: a GSO segment goes by the bridge */
 	PATIENCE_MS,	/* how long a socket may go unread before its packets pass; 0: for ever */
+	ALL_FLOWS,	/* 1: packets of every connection are taken, `followed` is not looked at */
+	SYN_NS,		/* time of one SYN at the rate of a socket, ns; 0: any rate */
+	PREFIX_SYN_NS,	/* the same at the rate of a source prefix */
+	SEED,		/* keeps others from choosing who shares a share */
 	CONTROL_ENTRIES,
 };
 
@@ -36,16 +42,17 @@ enum {
 	PASSED_NOT_TCP,
 	PASSED_FRAGMENT,
 	PASSED_PORT,
-	PASSED_EXCLUDED,
+	PASSED_NOT_FOLLOWED,
 	PASSED_MALFORMED,
 	PASSED_TOO_LONG,
 	PASSED_LOCAL,
 	PASSED_NO_SOCKET,
 	PASSED_UNREAD,
+	PASSED_SYN_RATE,
 	COUNTER_ENTRIES,
 };
 
-/* One connection, whichever way the packet goes; src/program.rs: excluded_key. */
+/* One connection, whichever way the packet goes; src/program.rs: flow_key. */
 struct flow {
 	__u64 low[2];
 	__u64 high[2];
@@ -80,12 +87,30 @@ struct {
 	__type(value, __u8);
 } ports SEC(".maps");
 
+/* The connections of which the workers want the packets. They alone write it. */
 struct {
-	__uint(type, BPF_MAP_TYPE_LRU_HASH);
-	__uint(max_entries, MAX_EXCLUDED_FLOWS);
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MAX_FLOWS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct flow);
 	__type(value, __u8);
-} excluded SEC(".maps");
+} followed SEC(".maps");
+
+/* When the SYNs that were taken so far would have come at the rate that is allowed, ns: of each socket,
+ * and of each source prefix. Two CPUs may write at once; a SYN more is taken then. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SOCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} syns_of_socket SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, SYN_PREFIXES);
+	__type(key, __u32);
+	__type(value, __u64);
+} syns_of_prefix SEC(".maps");
 
 /* MAC addresses of the box itself, in the low 6 bytes. */
 struct {
@@ -177,7 +202,7 @@ static __always_inline int in_order(const __u64 *src, __u16 sport, const __u64 *
 	return sport <= dport;
 }
 
-static __always_inline int is_excluded(struct flow *flow, const __u64 *src, __u16 sport,
+static __always_inline int is_followed(struct flow *flow, const __u64 *src, __u16 sport,
 				       const __u64 *dst, __u16 dport)
 {
 	int keep = in_order(src, sport, dst, dport);
@@ -188,7 +213,7 @@ static __always_inline int is_excluded(struct flow *flow, const __u64 *src, __u1
 	flow->high[1] = keep ? dst[1] : src[1];
 	flow->low_port = keep ? sport : dport;
 	flow->high_port = keep ? dport : sport;
-	return bpf_map_lookup_elem(&excluded, flow) != 0;
+	return bpf_map_lookup_elem(&followed, flow) != 0;
 }
 
 static __always_inline void mapped(__u64 *to, __be32 v4)
@@ -200,7 +225,7 @@ static __always_inline void mapped(__u64 *to, __be32 v4)
 /* False if the reader has made no progress for longer than it may since a packet came. A pause between
  * two packets counts as four fifths of the patience: when the whole machine was paused, the reader gets
  * the rest of it to run again. A longer pause is that of a sender whose first packet was not read. */
-static __always_inline int is_read(__u32 queue)
+static __always_inline int is_read(__u32 queue, int is_followed)
 {
 	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &queue);
 	__u64 patience = (__u64)setting(PATIENCE_MS) * 1000000;
@@ -221,8 +246,45 @@ static __always_inline int is_read(__u32 queue)
 	}
 	if (pulse->clock - pulse->since <= patience)
 		return 1;
-	pulse->missed++;
+	/* A connection that nobody follows yet is not missed. */
+	if (is_followed)
+		pulse->missed++;
 	return 0;
+}
+
+/* A place in time for one more at a rate of one in `each` ns, up to a burst ahead of the clock. */
+static __always_inline int has_turn(void *map, __u32 index, __u32 each, __u64 now)
+{
+	__u64 *due = bpf_map_lookup_elem(map, &index);
+	__u64 at;
+
+	if (!due || !each)
+		return 1;
+	at = *due > now ? *due : now;
+	if (at - now > SYN_BURST_NS)
+		return 0;
+	*due = at + each;
+	return 1;
+}
+
+/* The share of a source: those of one /24, or of one /48 of IPv6, have one (engine/admission.rs). */
+static __always_inline __u32 share(const __u64 *src)
+{
+	__u64 prefix = src[0] ? bpf_be64_to_cpu(src[0]) >> 16 : bpf_be64_to_cpu(src[1]) >> 8;
+
+	prefix ^= (__u64)setting(SEED) << 32 | setting(SEED);
+	prefix = (prefix ^ prefix >> 30) * 0xbf58476d1ce4e5b9ULL;
+	prefix = (prefix ^ prefix >> 27) * 0x94d049bb133111ebULL;
+	return (prefix ^ prefix >> 31) % SYN_PREFIXES;
+}
+
+/* Whether the worker is asked to follow the connection that this SYN begins. */
+static __always_inline int is_admitted(const __u64 *src, __u32 socket)
+{
+	__u64 now = bpf_ktime_get_ns();
+
+	return has_turn(&syns_of_prefix, share(src), setting(PREFIX_SYN_NS), now) &&
+	       has_turn(&syns_of_socket, socket, setting(SYN_NS), now);
 }
 
 static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
@@ -234,7 +296,8 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	__u64 src[2], dst[2];
 	struct tcphdr *tcp;
 	__be16 protocol;
-	int verdict;
+	__u32 socket;
+	int follows, verdict;
 
 	if (!setting(TAKE))
 		return pass(PASSED_BYPASS);
@@ -309,16 +372,16 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		return pass(PASSED_LOCAL);
 	if (bpf_xdp_get_buff_len(ctx) > setting(MAX_FRAME))
 		return pass(PASSED_TOO_LONG);
-	if (is_excluded(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest))) {
-		if (!tcp->syn)
-			return pass(PASSED_EXCLUDED);
-		/* A new connection under an old name. */
-		bpf_map_delete_elem(&excluded, &flow);
-	}
-
-	if (!is_read(ctx->rx_queue_index))
+	socket = first_socket + ctx->rx_queue_index;
+	follows = setting(ALL_FLOWS) ||
+		  is_followed(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest));
+	if (!follows && (!tcp->syn || tcp->ack || tcp->rst))
+		return pass(PASSED_NOT_FOLLOWED);
+	if (!is_read(ctx->rx_queue_index, follows))
 		return pass(PASSED_UNREAD);
-	verdict = bpf_redirect_map(&xsks, first_socket + ctx->rx_queue_index, XDP_PASS);
+	if (!follows && !is_admitted(src, socket))
+		return pass(PASSED_SYN_RATE);
+	verdict = bpf_redirect_map(&xsks, socket, XDP_PASS);
 	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
 	return verdict;
 }

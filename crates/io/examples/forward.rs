@@ -56,6 +56,7 @@ fn arguments() -> Result<(DriverConfig, bool), Failure> {
         frame_size: 4096,
         ports: Vec::new(),
         patience_ms: 0,
+        follows: None,
         prefer: Prefer::Auto,
     };
     let mut make_bridge = false;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windlass_engine::{Pkt, Pool, Side, Tx};
+use windlass_engine::{Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -47,6 +47,9 @@ impl Pool for AnyDriver {
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
         each!(self, d => d.resize(pkt, len))
     }
+    fn room(&self) -> Room {
+        each!(self, d => d.room())
+    }
     fn share(&mut self, pkt: Pkt) -> Pkt {
         each!(self, d => d.share(pkt))
     }
@@ -74,8 +77,8 @@ impl Driver for AnyDriver {
     fn stats(&self) -> DriverStats {
         each!(self, d => d.stats())
     }
-    fn exclude(&mut self, key: &FlowKey) -> io::Result<()> {
-        each!(self, d => d.exclude(key))
+    fn follow(&mut self, key: &FlowKey, follows: bool) {
+        each!(self, d => d.follow(key, follows));
     }
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         each!(self, d => d.set_bypass(on))

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windlass_engine::{Pkt, Pool, Side, Tx};
+use windlass_engine::{Pkt, Pool, Room, Side, Tx};
 use windlass_wire::FlowKey;
 
 /// Two ports and the packet memory between them, for one worker.
@@ -11,7 +11,7 @@ pub trait Driver: Pool {
     /// Returns how many. Never blocks.
     fn receive(&mut self, side: Side, max: usize, into: &mut Vec<Pkt>) -> io::Result<usize>;
     /// Transmits all of `out` and leaves it empty. What the ring cannot take now stays queued
-    /// inside, in order, up to a quarter of the frames a side; the rest is dropped and counted.
+    /// inside, in order, while there are frames for it; the rest is dropped and counted.
     fn transmit(&mut self, out: &mut Vec<Tx>) -> io::Result<()>;
     /// Sleeps until a packet has come, or for `timeout_ns` (`None`: as long as it takes). May
     /// return early, and does when packets are still waiting to be transmitted.
@@ -24,19 +24,54 @@ pub trait Driver: Pool {
     fn missed(&self) -> u64;
     /// Counters since the driver was opened.
     fn stats(&self) -> DriverStats;
-    /// From now on the kernel forwards both directions of this connection; its packets are not
-    /// received any more. No effect on drivers that stand instead of a bridge.
-    fn exclude(&mut self, key: &FlowKey) -> io::Result<()>;
+    /// From now on packets of this connection come here, in both directions; or the kernel forwards them, and
+    /// only a SYN of that name comes. What the kernel refuses is counted ([`DriverStats::not_followed`]). No
+    /// effect where [`DriverConfig::follows`] is `None`, and on drivers that stand instead of a bridge.
+    fn follow(&mut self, key: &FlowKey, follows: bool);
     /// True: the kernel forwards everything. Concerns all drivers of the session at once. No effect
     /// on drivers that stand instead of a bridge.
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;
 }
 
-/// Packets per side that wait inside a driver for room in the transmit ring: what flows that are let
-/// go of have queued leaves at once, and none of it should be lost. Half of the frames are left for
-/// reception while nothing can be sent.
-pub(crate) fn tx_backlog_packets(frames: u32) -> usize {
-    (frames / 4).max(1) as usize
+/// What the frames of one driver are for: the parts add up to all of them, whatever their number is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Shares {
+    /// Kept ready for reception, of each side. What is held cannot use these up, so acknowledgements always find some.
+    pub(crate) fill: u32,
+    /// Kept for packets that are made here.
+    pub(crate) reserve: u32,
+    /// For packets that are passed on and not held.
+    pub(crate) transit: u32,
+    /// May be held for repair.
+    pub(crate) hold: u32,
+}
+
+impl Shares {
+    /// Those of so many frames, where a ring takes `fill_max` for reception.
+    pub(crate) fn of(frames: u32, fill_max: u32) -> Shares {
+        let fill = (frames / 8).min(fill_max);
+        let (reserve, transit) = (frames / 16, frames / 8);
+        Shares {
+            fill,
+            reserve,
+            transit,
+            hold: frames - 2 * fill - reserve - transit,
+        }
+    }
+
+    /// The most that may be in packets, held and passing.
+    pub(crate) fn live_max(&self) -> u32 {
+        self.hold + self.transit
+    }
+
+    /// Whether more may be held when so many frames are in packets.
+    pub(crate) fn room(&self, live: u32) -> Room {
+        match live {
+            live if live >= self.hold => Room::None,
+            live if live >= self.hold / 4 * 3 => Room::Little,
+            _ => Room::Enough,
+        }
+    }
 }
 
 /// Which kind of driver to open.
@@ -70,8 +105,24 @@ pub struct DriverConfig {
     pub ports: Vec<u16>,
     /// The kernel forwards packets itself while a worker has not taken any for so long, ms; 0: never.
     pub patience_ms: u32,
+    /// Of which connections packets are taken; `None`: of all.
+    pub follows: Option<Follows>,
     /// Which kind of driver.
     pub prefer: Prefer,
+}
+
+/// Packets are taken of connections that [`Driver::follow`] names, and SYNs that may begin another.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Follows {
+    /// Room for so many connections, of all drivers together.
+    pub flows: u32,
+    /// SYNs of unknown connections that each driver takes from each side, a second; a quarter of them may come at
+    /// once. The kernel forwards the others, and their connections. 0: any number.
+    pub syns_per_second: u32,
+    /// Of these, from one prefix (/24 of IPv4, /48 of IPv6).
+    pub syns_per_second_per_prefix: u32,
+    /// Prefixes are told apart by a hash with this number, which nobody outside should know.
+    pub seed: u32,
 }
 
 /// How packets are obtained.
@@ -139,4 +190,25 @@ pub struct DriverStats {
     pub frames_held: u32,
     /// Packets in the backlog and in the transmit rings.
     pub tx_queued: u32,
+    /// Connections that the kernel had no room to take packets of: they pass ungoverned.
+    pub not_followed: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shares_add_up_whatever_the_number_of_frames_is() {
+        for frames in (64..100_000).chain([1 << 20, 1 << 24]) {
+            let shares = Shares::of(frames, 8192);
+            let sum = shares.live_max() + 2 * shares.fill + shares.reserve;
+            assert_eq!(sum, frames);
+            assert!(shares.fill >= 8 && shares.reserve >= 4, "{shares:?}");
+            assert!(shares.hold >= frames / 2, "{shares:?}");
+            assert_eq!(shares.room(shares.hold), Room::None);
+            assert_eq!(shares.room(shares.hold - 1), Room::Little);
+            assert_eq!(shares.room(0), Room::Enough);
+        }
+    }
 }

@@ -27,7 +27,7 @@ pub mod tcp_info;
 pub mod xdp;
 
 pub use any::AnyDriver;
-pub use driver::{Driver, DriverConfig, DriverInfo, DriverStats, Mode, Prefer, SideStats};
+pub use driver::{Driver, DriverConfig, DriverInfo, DriverStats, Follows, Mode, Prefer, SideStats};
 pub use error::OpenError;
 pub use program::XdpCounters;
 pub use scheduling::run_first_in_first_out;

@@ -11,6 +11,7 @@ use aya::{Ebpf, EbpfLoader};
 use windlass_engine::Side;
 use windlass_wire::FlowKey;
 
+use crate::driver::DriverConfig;
 use crate::pulse::Pulse;
 
 /// Room for the sockets of one interface in the map of sockets.
@@ -25,6 +26,10 @@ enum Control {
     AllPorts = 1,
     MaxFrame = 2,
     PatienceMs = 3,
+    AllFlows = 4,
+    SynNs = 5,
+    PrefixSynNs = 6,
+    Seed = 7,
 }
 
 /// Packets seen by the XDP program on both interfaces, by what became of them.
@@ -40,8 +45,8 @@ pub struct XdpCounters {
     pub passed_fragment: u64,
     /// Passed: neither port is governed.
     pub passed_port: u64,
-    /// Passed: a flow that was excluded.
-    pub passed_excluded: u64,
+    /// Passed: a connection that the worker does not follow, because it has not seen it begin, or leaves it alone.
+    pub passed_not_followed: u64,
     /// Passed: headers cut short or contradictory.
     pub passed_malformed: u64,
     /// Passed: longer than the interface's MTU allows, so a segment for offload (GSO, GRO, LRO).
@@ -53,6 +58,8 @@ pub struct XdpCounters {
     pub passed_no_socket: u64,
     /// Passed: the worker has not read for a while (it is stopped, starved, or stuck).
     pub passed_unread: u64,
+    /// Passed: a SYN beyond the rate at which the box takes new connections in.
+    pub passed_syn_rate: u64,
 }
 
 /// The loaded program. Dropping it detaches it, and the bridge forwards everything.
@@ -63,9 +70,11 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// Loads the program, set to pass everything.
-    pub(crate) fn load() -> io::Result<Program> {
-        let mut ebpf = EbpfLoader::new().load(OBJECT).map_err(io::Error::other)?;
+    /// Loads the program, set to pass everything, with room for so many connections.
+    pub(crate) fn load(flows: u32) -> io::Result<Program> {
+        let mut loader = EbpfLoader::new();
+        let loader = loader.map_max_entries("followed", flows.max(1));
+        let mut ebpf = loader.load(OBJECT).map_err(io::Error::other)?;
         for side in [Side::Inside, Side::Outside] {
             xdp(&mut ebpf, side)?.load().map_err(io::Error::other)?;
         }
@@ -101,22 +110,22 @@ impl Program {
         Ok(())
     }
 
-    /// The governed ports (empty: all), the longest frame to take, bytes, and how long a socket may go
-    /// unread, ms (0: for ever).
-    pub(crate) fn configure(
-        &mut self,
-        governed: &[u16],
-        max_frame: u32,
-        patience_ms: u32,
-    ) -> io::Result<()> {
+    /// What is taken; `max_frame` is the longest frame, bytes.
+    pub(crate) fn configure(&mut self, config: &DriverConfig, max_frame: u32) -> io::Result<()> {
         let mut ports: HashMap<_, u16, u8> =
             HashMap::try_from(self.map("ports")?).map_err(io::Error::other)?;
-        for port in governed {
+        for port in &config.ports {
             ports.insert(port, 1, 0).map_err(io::Error::other)?;
         }
+        let follows = config.follows.unwrap_or_default();
         let mut switches = self.switches()?;
-        switches.set(Control::AllPorts, u32::from(governed.is_empty()))?;
-        switches.set(Control::PatienceMs, patience_ms)?;
+        switches.set(Control::AllPorts, u32::from(config.ports.is_empty()))?;
+        switches.set(Control::PatienceMs, config.patience_ms)?;
+        switches.set(Control::AllFlows, u32::from(config.follows.is_none()))?;
+        switches.set(Control::SynNs, ns_each(follows.syns_per_second))?;
+        let of_prefix = follows.syns_per_second_per_prefix;
+        switches.set(Control::PrefixSynNs, ns_each(of_prefix))?;
+        switches.set(Control::Seed, follows.seed)?;
         switches.set(Control::MaxFrame, max_frame)
     }
 
@@ -141,10 +150,10 @@ impl Program {
     /// A handle of its own for whoever may change what is taken.
     pub(crate) fn switches(&self) -> io::Result<Switches> {
         let control = Map::Array(self.same_map("control")?);
-        let excluded = Map::LruHashMap(self.same_map("excluded")?);
+        let followed = Map::HashMap(self.same_map("followed")?);
         Ok(Switches {
             control: Array::try_from(control).map_err(io::Error::other)?,
-            excluded: HashMap::try_from(excluded).map_err(io::Error::other)?,
+            followed: HashMap::try_from(followed).map_err(io::Error::other)?,
         })
     }
 
@@ -160,12 +169,13 @@ impl Program {
                 passed_not_tcp: sum(2)?,
                 passed_fragment: sum(3)?,
                 passed_port: sum(4)?,
-                passed_excluded: sum(5)?,
+                passed_not_followed: sum(5)?,
                 passed_malformed: sum(6)?,
                 passed_too_long: sum(7)?,
                 passed_local: sum(8)?,
                 passed_no_socket: sum(9)?,
                 passed_unread: sum(10)?,
+                passed_syn_rate: sum(11)?,
             })
         };
         read().map_err(io::Error::other)
@@ -176,7 +186,7 @@ impl Program {
     }
 
     fn same_map(&self, name: &str) -> io::Result<MapData> {
-        let (Map::Array(data) | Map::LruHashMap(data)) = self.ebpf.map(name).ok_or_else(missing)?
+        let (Map::Array(data) | Map::HashMap(data)) = self.ebpf.map(name).ok_or_else(missing)?
         else {
             return Err(missing());
         };
@@ -194,6 +204,11 @@ fn xdp(ebpf: &mut Ebpf, side: Side) -> io::Result<&mut Xdp> {
     program.try_into().map_err(io::Error::other)
 }
 
+/// The time of one at so many a second; 0: any rate.
+fn ns_each(per_second: u32) -> u32 {
+    1_000_000_000u32.checked_div(per_second).unwrap_or(0)
+}
+
 fn missing() -> io::Error {
     io::Error::other("the XDP program lacks a map or a program")
 }
@@ -201,7 +216,7 @@ fn missing() -> io::Error {
 /// What a running worker may change.
 pub(crate) struct Switches {
     control: Array<MapData, u32>,
-    excluded: HashMap<MapData, [u8; EXCLUDED_KEY_BYTES], u8>,
+    followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u8>,
 }
 
 impl fmt::Debug for Switches {
@@ -216,11 +231,14 @@ impl Switches {
         self.set(Control::Take, u32::from(!on))
     }
 
-    /// Both directions of the connection pass to the bridge.
-    pub(crate) fn exclude(&mut self, key: &FlowKey) -> io::Result<()> {
-        self.excluded
-            .insert(excluded_key(key), 1, 0)
-            .map_err(io::Error::other)
+    /// From now on packets of the connection are taken in both directions, or pass.
+    pub(crate) fn follow(&mut self, key: &FlowKey, follows: bool) -> io::Result<()> {
+        let key = flow_key(key);
+        let done = match follows {
+            true => self.followed.insert(key, 1, 0),
+            false => self.followed.remove(&key),
+        };
+        done.map_err(io::Error::other)
     }
 
     fn set(&mut self, which: Control, value: u32) -> io::Result<()> {
@@ -230,17 +248,17 @@ impl Switches {
     }
 }
 
-const EXCLUDED_KEY_BYTES: usize = 40;
+const FLOW_KEY_BYTES: usize = 40;
 
 /// `struct flow` of the program: the smaller end first, as native 64-bit words compare.
-fn excluded_key(key: &FlowKey) -> [u8; EXCLUDED_KEY_BYTES] {
+fn flow_key(key: &FlowKey) -> [u8; FLOW_KEY_BYTES] {
     let order = |addr: u128, port: u16| {
         let [high, low] = words(addr);
         (high, low, port)
     };
     let kept = order(key.src.0, key.src_port) <= order(key.dst.0, key.dst_port);
     let key = if kept { *key } else { key.reversed() };
-    let mut bytes = [0; EXCLUDED_KEY_BYTES];
+    let mut bytes = [0; FLOW_KEY_BYTES];
     bytes[..16].copy_from_slice(&key.src.0.to_be_bytes());
     bytes[16..32].copy_from_slice(&key.dst.0.to_be_bytes());
     let rest = [key.src_port, key.dst_port, key.vlan, key.inner_vlan];
@@ -277,7 +295,7 @@ mod tests {
                 vlan: 7,
                 inner_vlan: 0,
             };
-            prop_assert_eq!(excluded_key(&key), excluded_key(&key.reversed()));
+            prop_assert_eq!(flow_key(&key), flow_key(&key.reversed()));
         }
     }
 }

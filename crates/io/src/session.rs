@@ -42,7 +42,8 @@ impl Session {
         let get = |name: &String| Interface::get(name).map_err(system(name));
         let sides = [get(&config.inside)?, get(&config.outside)?];
         let queues = queues_served(config, &sides)?;
-        let mut program = Program::load().map_err(system("loading the XDP program"))?;
+        let mut program = Program::load(config.follows.unwrap_or_default().flows)
+            .map_err(system("loading the XDP program"))?;
         let mode = attach(&mut program, config, &sides)?;
         let mut drivers = Vec::new();
         let mut obtained = None;
@@ -120,7 +121,7 @@ fn switch_on(
     sides: &[Interface; 2],
     max_packet: u32,
 ) -> io::Result<Switches> {
-    program.configure(&config.ports, max_packet, config.patience_ms)?;
+    program.configure(config, max_packet)?;
     program.set_local_macs(&local_macs(sides)?)?;
     let mut switches = program.switches()?;
     switches.set_bypass(false)?;

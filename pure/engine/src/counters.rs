@@ -58,11 +58,15 @@ pub enum PassReason {
     /// Its connection has been forwarded unseen for a while, and its ends have not been seen to agree
     /// since.
     OutOfSight,
+    /// Packet memory is short: what there is left is for connections that run.
+    FrameLimit,
+    /// The process has as much memory as it may have: new connections pass.
+    MemoryLimit,
 }
 
 impl PassReason {
     /// All of them.
-    pub const ALL: [PassReason; 27] = [
+    pub const ALL: [PassReason; 29] = [
         PassReason::NotIp,
         PassReason::NotTcp,
         PassReason::Fragment,
@@ -90,6 +94,8 @@ impl PassReason {
         PassReason::UnexpectedSyn,
         PassReason::HandshakeLimit,
         PassReason::OutOfSight,
+        PassReason::FrameLimit,
+        PassReason::MemoryLimit,
     ];
 
     /// Packets of governed connections that their receiver would drop: they go on unchanged, and
@@ -134,6 +140,8 @@ impl PassReason {
             PassReason::UnexpectedSyn => "unexpected_syn",
             PassReason::HandshakeLimit => "handshake_limit",
             PassReason::OutOfSight => "out_of_sight",
+            PassReason::FrameLimit => "frame_limit",
+            PassReason::MemoryLimit => "memory_limit",
         }
     }
 }
@@ -264,6 +272,9 @@ counters! {
     spurious,
     /// Packets forwarded without being held, because a budget was exhausted.
     unheld,
+    /// Held packets freed before they were acknowledged in full, because packet memory was short: the receiver had
+    /// SACKed them.
+    sacked_freed,
     /// Bytes of data forwarded for governed flows, first transmissions.
     bytes_sent,
     /// Bytes retransmitted or copied by the box.

@@ -14,10 +14,6 @@ use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
 
-/// Names of passing connections kept for [`Engine::take_excluded`]. Beyond it they are not named,
-/// and their packets keep coming.
-const EXCLUDED_WAITING: usize = 1024;
-
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
 
@@ -41,10 +37,12 @@ pub struct Engine {
     held: Held,
     tenants: Vec<Account>,
     bypass: bool,
+    memory_full: bool,
     /// By side: packets may come with partial checksums.
     partial: [bool; 2],
     seed: u64,
-    excluded: Vec<FlowKey>,
+    /// What has changed in which connections are followed, since it was last asked for.
+    follows: Vec<(FlowKey, bool)>,
     batch: Vec<Read>,
     fresh: Vec<(u64, u64)>,
 }
@@ -64,9 +62,10 @@ impl Engine {
             counters: Counters::default(),
             held: Held::default(),
             bypass: false,
+            memory_full: false,
             partial: [true, true],
             seed,
-            excluded: Vec::new(),
+            follows: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
             fresh: Vec::new(),
         }
@@ -182,17 +181,13 @@ impl Engine {
         };
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
-        let was_passing = conn.passing();
         conn.on_packet(&mut ctx, from, segment, pkt);
         Self::arm(wheel, conn, index, now, ctx.limits);
-        let passing = conn.passing();
         let (bucket, opened) = (conn.bucket, conn.end_half_open());
         if opened {
             self.admission.end_handshake(bucket);
         }
-        if was_passing.is_none() && passing.is_some_and(Self::worth_excluding) {
-            self.note_excluded(key);
-        }
+        self.follow(index);
     }
 
     /// When [`Engine::on_timer`] should be called next.
@@ -219,6 +214,7 @@ impl Engine {
             }
             conn.on_timer(&mut ctx);
             Self::arm(wheel, conn, index, now, ctx.limits);
+            self.follow(index);
         }
         self.fired = fired;
     }
@@ -258,6 +254,12 @@ impl Engine {
         for (_, conn) in conns.iter_mut() {
             conn.let_go(&mut ctx, reason);
         }
+    }
+
+    /// While the process has as much memory as it may have, new connections pass
+    /// ([`PassReason::MemoryLimit`]).
+    pub fn set_memory_full(&mut self, full: bool) {
+        self.memory_full = full;
     }
 
     /// Whether bypass is on.
@@ -309,20 +311,22 @@ impl Engine {
         self.conns.iter().flat_map(|(_, conn)| conn.infos())
     }
 
-    /// Connections that will pass for good, since the last call: whoever feeds the engine may keep
-    /// their packets from it. A new SYN with the same name must still come.
-    pub fn take_excluded(&mut self, mut each: impl FnMut(FlowKey)) {
-        self.excluded.drain(..).for_each(&mut each);
-    }
-
-    fn note_excluded(&mut self, key: FlowKey) {
-        if self.excluded.len() < EXCLUDED_WAITING {
-            self.excluded.push(key);
+    /// Tells `each` of the connections whose packets are wanted from now on (true), or not any more: since the last
+    /// call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
+    pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, bool)) {
+        for (key, wanted) in self.follows.drain(..) {
+            each(key, wanted);
         }
     }
 
-    fn worth_excluding(reason: PassReason) -> bool {
-        !matches!(reason, PassReason::Closed | PassReason::Bypass)
+    /// Notes whether the packets of a connection are wanted, if that has changed.
+    fn follow(&mut self, index: u32) {
+        let conn = &mut self.conns[index as usize];
+        let wanted = !conn.passes_for_good();
+        if wanted != conn.followed {
+            conn.followed = wanted;
+            self.follows.push((conn.key, wanted));
+        }
     }
 
     fn split<'a, P: Pool>(
@@ -383,6 +387,9 @@ impl Engine {
         if self.conns.len() >= self.limits.flows {
             return Err(PassReason::FlowLimit);
         }
+        if self.memory_full {
+            return Err(PassReason::MemoryLimit);
+        }
         self.counters.connections += 1;
         self.seed = self
             .seed
@@ -401,6 +408,9 @@ impl Engine {
         let conn = self.conns.remove(index as usize);
         self.table.remove(&conn.key);
         self.wheel.cancel(index);
+        if conn.followed {
+            self.follows.push((conn.key, false));
+        }
         if conn.half_open {
             self.admission.end_handshake(conn.bucket);
         }
@@ -418,6 +428,7 @@ impl Engine {
         if !self.admission.is_full(&self.limits) {
             return;
         }
+        // Not one by chance: a handshake that is the oldest of as many has waited for longest.
         if let Some(index) = self.admission.oldest(under_way) {
             let (mut ctx, conns, _) = self.split(now, pool, out);
             conns[index as usize].let_go(&mut ctx, PassReason::Closed);
@@ -438,12 +449,6 @@ impl Engine {
         now: Nanos,
     ) {
         self.counters.pass(reason);
-        if reason == PassReason::NoSyn
-            && !segment.flags.has(Flags::SYN)
-            && !segment.flags.has(Flags::RST)
-        {
-            self.note_excluded(segment.key.canonical().0);
-        }
         let (mut ctx, ..) = self.split(now, pool, out);
         ctx.emit(pkt, from.other(), segment);
     }

@@ -30,6 +30,6 @@ pub use engine::Engine;
 pub use flow::{FlowInfo, HeldBack, LimitedBy, Watched};
 pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
 pub use limits::Limits;
-pub use port::{Pkt, Pool, Side, Tx, TxChecksum};
+pub use port::{Pkt, Pool, Room, Side, Tx, TxChecksum};
 pub use tenants::{Tenant, TenantId, TenantInfo};
 pub use windlass_cc::{AlgorithmId, Nanos};

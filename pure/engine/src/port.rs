@@ -30,6 +30,17 @@ impl Side {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Pkt(pub u32);
 
+/// How much packet memory there is for what is held.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Room {
+    /// Enough.
+    Enough,
+    /// Little: nothing is held that can be done without, and new connections pass.
+    Little,
+    /// None: what is left is needed to receive and to pass on.
+    None,
+}
+
 /// Packet memory: frames of UMEM, a ring, or a heap in the simulator. Packets are counted
 /// references; holding a packet for retransmission copies nothing.
 ///
@@ -52,6 +63,10 @@ pub trait Pool {
     fn alloc(&mut self, len: u32) -> Option<Pkt>;
     /// Changes the length of a packet of one part; false if it cannot be that long.
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool;
+    /// Whether more packets may be held.
+    fn room(&self) -> Room {
+        Room::Enough
+    }
     /// One more reference to the same bytes.
     fn share(&mut self, pkt: Pkt) -> Pkt;
     /// One reference less; the last one frees the packet.

@@ -8,6 +8,7 @@ use crate::auto_config::AutoConfig;
 use crate::device::BoxConfig;
 use crate::error::{ConfigError, Wrong};
 use crate::files;
+use crate::limits::BoxLimits;
 use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::settings::DEFAULT_ALGORITHM;
@@ -26,6 +27,8 @@ pub struct Config {
     pub device: BoxConfig,
     /// Limits of the whole box.
     pub limits: Limits,
+    /// Limits of the process and its drivers.
+    pub box_limits: BoxLimits,
     /// Whose the flows are.
     pub tenants: Vec<Owner>,
     /// The rules in order; at least one, and at least one that governs.
@@ -50,6 +53,7 @@ impl Default for Config {
         Config {
             device: BoxConfig::default(),
             limits: Limits::default(),
+            box_limits: BoxLimits::default(),
             tenants: Vec::new(),
             rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
             auto: AutoConfig::default(),

@@ -73,7 +73,7 @@ fn read_first(
         config.device = device::read(value.section("[box]")?)?;
     }
     if let Some(value) = file.take("limits") {
-        config.limits = limits::read(value.section("[limits]")?)?;
+        (config.limits, config.box_limits) = limits::read(value.section("[limits]")?)?;
     }
     if let Some(value) = file.take("auto") {
         known.auto = auto_config::read(value.section("[auto]")?)?;

@@ -56,6 +56,7 @@ pub use config::{Config, ConfigFile, DEFAULT_CONTROL_SOCKET, Overrides, VERSION}
 pub use device::{BoxConfig, IoMode};
 pub use error::{ConfigError, Wrong, suggest};
 pub use explain::{Explanation, Judged, SwitchState};
+pub use limits::BoxLimits;
 pub use policy::Policy;
 pub use prefix::Prefix;
 pub use rule::{Match, Rule, Senders};

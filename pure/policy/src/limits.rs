@@ -13,10 +13,37 @@ const SEGMENTS_MAX: u64 = 1 << 24;
 const SEGMENTS_TOTAL_MAX: u64 = 1 << 30;
 const RANGES_MAX: u64 = 1 << 16;
 const TIMEOUT_MAX_S: u64 = 7 * 24 * 3600;
+const SYNS_MAX: u64 = 10_000_000;
+const MEMORY_MAX_MB: u64 = 1 << 20;
 
-/// Reads `[limits]`; what it does not name is as [`Limits::default`] has it.
-pub(crate) fn read(mut section: Section<'_>) -> Result<Limits, Wrong> {
+/// Limits of the process and of its drivers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoxLimits {
+    /// New connections that a worker takes in from each side, a second; a quarter of them may come at once. The others pass
+    /// by the kernel. 0: any number.
+    pub syns_per_second: u32,
+    /// Of these, from one prefix (/24 of IPv4, /48 of IPv6).
+    pub syns_per_second_per_prefix: u32,
+    /// Memory of the process beside the packet frames, MB. Beyond it new connections pass.
+    pub memory_mb: u32,
+}
+
+impl Default for BoxLimits {
+    fn default() -> Self {
+        BoxLimits {
+            // At the cost of a twentieth of a core, about (docs/performance.md, "New connections").
+            syns_per_second: 10_000,
+            // A fifth is left for everybody else when one prefix floods.
+            syns_per_second_per_prefix: 8000,
+            memory_mb: 4096,
+        }
+    }
+}
+
+/// Reads `[limits]`; what it does not name is as the defaults have it.
+pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wrong> {
     let mut limits = Limits::default();
+    let of_box = read_of_box(&mut section)?;
     for (key, unit, max, place) in [
         ("flows", "flows", FLOWS_MAX, &mut limits.flows),
         (
@@ -86,5 +113,29 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<Limits, Wrong> {
         }
     }
     section.finish()?;
+    Ok((limits, of_box))
+}
+
+fn read_of_box(section: &mut Section<'_>) -> Result<BoxLimits, Wrong> {
+    let mut limits = BoxLimits::default();
+    for (key, range, unit, place) in [
+        (
+            "syns_per_second",
+            0..=SYNS_MAX,
+            "SYNs a second",
+            &mut limits.syns_per_second,
+        ),
+        (
+            "syns_per_second_per_prefix",
+            0..=SYNS_MAX,
+            "SYNs a second",
+            &mut limits.syns_per_second_per_prefix,
+        ),
+        ("memory_mb", 1..=MEMORY_MAX_MB, "MB", &mut limits.memory_mb),
+    ] {
+        if let Some(value) = section.take(key) {
+            *place = value.integer(range, unit)? as u32;
+        }
+    }
     Ok(limits)
 }

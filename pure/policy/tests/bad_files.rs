@@ -368,6 +368,18 @@ const BAD: &[Bad] = &[
         "1 to 16777216 flows",
     ),
     (
+        "version = 1\n[limits]\nmemory_mb = 0\n",
+        (3, 13),
+        "out of range: 0",
+        "1 to 1048576 MB",
+    ),
+    (
+        "version = 1\n[limits]\nsyns_per_second = -1\n",
+        (3, 19),
+        "out of range: -1",
+        "0 to 10000000 SYNs a second",
+    ),
+    (
         "version = 1\n[limits]\nhalf_open = 0\n",
         (3, 13),
         "out of range: 0",

@@ -2,7 +2,7 @@
 
 use windlass_cc::{AlgorithmId, MILLISECOND, SECOND, Value as Setting};
 use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
-use windlass_policy::{Config, IoMode, Overrides, Policy};
+use windlass_policy::{BoxLimits, Config, IoMode, Overrides, Policy};
 use windlass_wire::FlowKey;
 
 fn config(text: &str) -> Config {
@@ -201,6 +201,9 @@ fn box_and_limits_are_read() {
         handshake_timeout_s = 5
         closed_linger_s = 2
         shrink_after_s = 3
+        syns_per_second = 500
+        syns_per_second_per_prefix = 0
+        memory_mb = 64
         "#,
     );
     assert_eq!(config.device.inside.as_deref(), Some("lan0"));
@@ -228,6 +231,14 @@ fn box_and_limits_are_read() {
             handshake_timeout: 5 * SECOND,
             closed_linger: 2 * SECOND,
             shrink_after: 3 * SECOND,
+        }
+    );
+    assert_eq!(
+        config.box_limits,
+        BoxLimits {
+            syns_per_second: 500,
+            syns_per_second_per_prefix: 0,
+            memory_mb: 64,
         }
     );
 }

@@ -1,6 +1,6 @@
 //! Packet memory on the heap.
 
-use windlass_engine::{Pkt, Pool};
+use windlass_engine::{Pkt, Pool, Room};
 
 #[derive(Default)]
 struct Slot {
@@ -26,7 +26,7 @@ impl HeapPool {
         Self::default()
     }
 
-    /// A pool that runs out of memory at `packets` live packets.
+    /// A pool that runs out of memory at `packets` live packets; three quarters of them may be held.
     pub fn with_limit(packets: usize) -> Self {
         HeapPool {
             limit: Some(packets),
@@ -113,6 +113,15 @@ impl Pool for HeapPool {
         }
         self.slot(pkt).bytes.resize(len as usize, 0);
         true
+    }
+
+    fn room(&self) -> Room {
+        let (live, limit) = (self.live(), self.limit.unwrap_or(usize::MAX));
+        match () {
+            () if live >= limit / 4 * 3 => Room::None,
+            () if live >= limit / 2 => Room::Little,
+            () => Room::Enough,
+        }
     }
 
     fn share(&mut self, pkt: Pkt) -> Pkt {

@@ -29,6 +29,7 @@ pub(super) fn of_drivers(all: &[Status]) -> BTreeMap<String, u64> {
     for DriverStats {
         sides,
         rx_starved,
+        not_followed,
         frames_free,
         frames_held,
         tx_queued,
@@ -43,6 +44,7 @@ pub(super) fn of_drivers(all: &[Status]) -> BTreeMap<String, u64> {
             add(&format!("{side}_tx_dropped"), stats.tx_dropped);
         }
         add("rx_starved", rx_starved);
+        add("not_followed", not_followed);
         add("frames_free", u64::from(frames_free));
         add("frames_held", u64::from(frames_held));
         add("tx_queued", u64::from(tx_queued));
@@ -57,7 +59,7 @@ pub(super) fn of_xdp(xdp: &XdpCounters) -> BTreeMap<String, u64> {
         ("passed_not_tcp", xdp.passed_not_tcp),
         ("passed_fragment", xdp.passed_fragment),
         ("passed_port", xdp.passed_port),
-        ("passed_excluded", xdp.passed_excluded),
+        ("passed_not_followed", xdp.passed_not_followed),
         ("passed_malformed", xdp.passed_malformed),
         ("passed_too_long", xdp.passed_too_long),
         ("passed_local", xdp.passed_local),

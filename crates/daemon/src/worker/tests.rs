@@ -89,9 +89,7 @@ impl Driver for Memory {
     fn stats(&self) -> DriverStats {
         DriverStats::default()
     }
-    fn exclude(&mut self, _key: &FlowKey) -> io::Result<()> {
-        Ok(())
-    }
+    fn follow(&mut self, _: &FlowKey, _: bool) {}
     fn set_bypass(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

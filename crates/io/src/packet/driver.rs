@@ -4,16 +4,18 @@ use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use windlass_engine::{Pkt, Pool, Side, Tx, TxChecksum};
+use windlass_engine::{Pkt, Pool, Room, Side, Tx, TxChecksum};
 use windlass_wire::{FlowKey, Segment};
 
 use super::MAX_PACKET_BYTES;
 use super::offload::Offload;
 use super::slab::Slab;
 use super::socket::Interface;
-use crate::driver::{Driver, DriverConfig, DriverStats, SideStats, tx_backlog_packets};
+use crate::driver::{Driver, DriverConfig, DriverStats, SideStats};
 use crate::sys;
 
+/// So many packets may wait for each side: one for this many frames.
+const BACKLOG_FRACTION: u32 = 4;
 /// Longest sleep while packets wait for room in the kernel, nanoseconds.
 const TX_RETRY_NS: u64 = 200_000;
 /// Longest sleep while reception stands still for want of frames, nanoseconds.
@@ -52,7 +54,7 @@ impl PacketDriver {
         };
         Ok(PacketDriver {
             ports: [port(&config.inside)?, port(&config.outside)?],
-            backlog_max: tx_backlog_packets(config.frames),
+            backlog_max: (config.frames / BACKLOG_FRACTION).max(1) as usize,
             slab: Slab::new(config.frames, config.frame_size),
             staging: vec![0; MAX_PACKET_BYTES as usize],
             rx_starved: 0,
@@ -111,6 +113,9 @@ impl Pool for PacketDriver {
     }
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
         self.slab.resize(pkt, len)
+    }
+    fn room(&self) -> Room {
+        self.slab.room()
     }
     fn share(&mut self, pkt: Pkt) -> Pkt {
         self.slab.share(pkt)
@@ -200,12 +205,11 @@ impl Driver for PacketDriver {
             frames_free: self.slab.free_count(),
             frames_held: self.slab.held_count(),
             tx_queued: self.ports.iter().map(|p| p.backlog.len() as u32).sum(),
+            not_followed: 0,
         }
     }
 
-    fn exclude(&mut self, _: &FlowKey) -> io::Result<()> {
-        Ok(())
-    }
+    fn follow(&mut self, _: &FlowKey, _: bool) {}
 
     fn set_bypass(&mut self, _: bool) -> io::Result<()> {
         Ok(())

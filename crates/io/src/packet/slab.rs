@@ -1,6 +1,6 @@
 //! The packet pool of the AF_PACKET driver: small frames, and large ones for offload segments.
 
-use windlass_engine::{Pkt, Pool};
+use windlass_engine::{Pkt, Pool, Room};
 use windlass_wire::{Segment, verify_tcp};
 
 use super::MAX_PACKET_BYTES;
@@ -128,6 +128,21 @@ impl Pool for Slab {
 
     fn len(&self, pkt: Pkt) -> u32 {
         self.live(pkt).len
+    }
+
+    /// A quarter of either kind is left for what is not held.
+    fn room(&self) -> Room {
+        let small = self.small_count as usize;
+        let kinds = [
+            (self.free_small.len(), small),
+            (self.free_large.len(), self.slots.len() - small),
+        ];
+        let less_than = |eighths| kinds.iter().any(|(free, all)| free * 8 < all * eighths);
+        match () {
+            () if less_than(2) => Room::None,
+            () if less_than(3) => Room::Little,
+            () => Room::Enough,
+        }
     }
 
     fn alloc(&mut self, len: u32) -> Option<Pkt> {

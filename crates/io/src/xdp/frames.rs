@@ -6,15 +6,17 @@
 
 use std::io;
 
-use windlass_engine::{Pkt, Pool};
+use windlass_engine::{Pkt, Pool, Room};
 use windlass_wire::{Segment, verify_tcp, verify_tcp_parts};
 
+use super::socket::FRAME_RING_ENTRIES;
+use crate::driver::Shares;
 use crate::memory::Mapping;
 
+/// Frames kept ready for reception, at most.
+const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
 /// Free bytes in front of a packet made here: room for the tx metadata, and a cache line.
 pub(crate) const HEADROOM_BYTES: u32 = 64;
-/// One part in this many of the frames is kept for [`Pool::alloc`] and not offered for reception.
-const RESERVE_FRACTION: u32 = 16;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +62,7 @@ struct Chain {
 pub(crate) struct Frames {
     memory: Mapping,
     frame_size: u32,
-    reserve: u32,
+    shares: Shares,
     frames: Vec<Frame>,
     free: Vec<u32>,
     held: u32,
@@ -72,7 +74,7 @@ impl Frames {
         Ok(Frames {
             memory: Mapping::anonymous(count as usize * frame_size as usize)?,
             frame_size,
-            reserve: count / RESERVE_FRACTION,
+            shares: Shares::of(count, FILL_FRAMES_MAX),
             frames: vec![FREE; count as usize],
             free: (0..count).rev().collect(),
             held: 0,
@@ -81,6 +83,15 @@ impl Frames {
 
     pub(crate) fn memory(&self) -> &Mapping {
         &self.memory
+    }
+
+    pub(crate) fn shares(&self) -> Shares {
+        self.shares
+    }
+
+    /// More frames are in packets than may be: what only waits to be sent must go.
+    pub(crate) fn is_crowded(&self) -> bool {
+        self.held > self.shares.live_max()
     }
 
     pub(crate) fn free_count(&self) -> u32 {
@@ -94,7 +105,7 @@ impl Frames {
 
     /// A frame for the kernel to receive into, unless only the reserve is left.
     pub(crate) fn lend(&mut self) -> Option<u64> {
-        if self.free_count() <= self.reserve {
+        if self.free_count() <= self.shares.reserve {
             return None;
         }
         let frame = self.free.pop()?;
@@ -267,6 +278,10 @@ impl Pool for Frames {
             added.fill(0);
         }
         true
+    }
+
+    fn room(&self) -> Room {
+        self.shares.room(self.held)
     }
 
     fn share(&mut self, pkt: Pkt) -> Pkt {

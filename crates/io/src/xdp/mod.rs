@@ -9,7 +9,7 @@ mod socket;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use windlass_engine::{Pkt, Pool, Side, Tx};
+use windlass_engine::{Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -57,6 +57,7 @@ pub struct XdpDriver {
     pulse: Pulse,
     rx_starved: u64,
     starved: bool,
+    not_followed: u64,
 }
 
 impl XdpDriver {
@@ -97,8 +98,8 @@ impl XdpDriver {
         switches: Switches,
         pulse: Pulse,
     ) -> XdpDriver {
-        let count = frames.free_count();
-        let ports = sockets.map(|socket| Port::new(socket, obtained.tx_checksum, count));
+        let shares = frames.shares();
+        let ports = sockets.map(|socket| Port::new(socket, obtained.tx_checksum, shares));
         let mut driver = XdpDriver {
             ports,
             frames,
@@ -106,6 +107,7 @@ impl XdpDriver {
             pulse,
             rx_starved: 0,
             starved: false,
+            not_followed: 0,
         };
         driver.refill();
         driver
@@ -182,6 +184,9 @@ impl Pool for XdpDriver {
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
         self.frames.resize(pkt, len)
     }
+    fn room(&self) -> Room {
+        self.frames.room()
+    }
     fn share(&mut self, pkt: Pkt) -> Pkt {
         self.frames.share(pkt)
     }
@@ -237,11 +242,13 @@ impl Driver for XdpDriver {
             frames_free: self.frames.free_count(),
             frames_held: self.frames.held_count(),
             tx_queued: self.ports.iter().map(Port::queued).sum(),
+            not_followed: self.not_followed,
         }
     }
 
-    fn exclude(&mut self, key: &FlowKey) -> io::Result<()> {
-        self.switches.exclude(key)
+    fn follow(&mut self, key: &FlowKey, follows: bool) {
+        let done = self.switches.follow(key, follows);
+        self.not_followed += u64::from(follows && done.is_err());
     }
 
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {

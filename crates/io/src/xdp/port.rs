@@ -7,13 +7,8 @@ use windlass_engine::{Pkt, Pool, Tx};
 
 use super::frames::{Frames, Part};
 use super::offload::prepare_checksum;
-use super::socket::{FRAME_RING_ENTRIES, Socket};
-use crate::driver::{SideStats, tx_backlog_packets};
-
-/// Frames kept ready for reception, at most.
-const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
-/// One part in this many of all frames is kept ready for reception, at most.
-const FILL_FRACTION: u32 = 4;
+use super::socket::Socket;
+use crate::driver::{Shares, SideStats};
 
 /// A socket with what waits for it.
 #[derive(Debug)]
@@ -31,14 +26,14 @@ pub(crate) struct Port {
 }
 
 impl Port {
-    /// `frames` is the size of the pool.
-    pub(crate) fn new(socket: Socket, metadata: bool, frames: u32) -> Port {
+    pub(crate) fn new(socket: Socket, metadata: bool, shares: Shares) -> Port {
         Port {
             socket,
             stats: SideStats::default(),
             backlog: VecDeque::new(),
-            backlog_max: tx_backlog_packets(frames),
-            fill_frames: FILL_FRAMES_MAX.min(frames / FILL_FRACTION),
+            // What is held may be let go of all at once.
+            backlog_max: shares.live_max() as usize,
+            fill_frames: shares.fill,
             metadata,
             in_flight: 0,
         }
@@ -111,8 +106,11 @@ impl Port {
         }
     }
 
-    /// Into the ring, or behind what already waits.
+    /// Into the ring, or behind what already waits; what nobody holds is dropped where it would cost reception frames.
     pub(crate) fn transmit(&mut self, frames: &mut Frames, tx: Tx) {
+        if frames.is_crowded() && frames.is_sole_reference(tx.pkt) {
+            return self.drop_packet(frames, tx.pkt);
+        }
         if self.backlog.is_empty() && self.enqueue(frames, tx) {
             return;
         }

@@ -190,6 +190,7 @@ pub fn config(prefer: Prefer) -> DriverConfig {
         frame_size: 2048,
         ports: Vec::new(),
         patience_ms: 50,
+        follows: None,
         prefer,
     }
 }

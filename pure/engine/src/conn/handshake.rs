@@ -9,7 +9,7 @@ use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
 use crate::peer::Peer;
-use crate::{Feedback, Mode, PassReason, Pkt, Pool, Side, seq};
+use crate::{Feedback, Mode, PassReason, Pkt, Pool, Room, Side, seq};
 
 /// RFC 9293 §3.7.1: the segment size of a peer that names none.
 const DEFAULT_MSS: u16 = 536;
@@ -141,9 +141,9 @@ impl Conn {
         {
             self.gate = Some(Gate::new([&inside, &outside], ctx.now));
         }
-        let both = self.gate.is_some() && self.pass.is_none();
-        if both && self.flows[0].is_none() && self.flows[1].is_none() {
-            self.establish(ctx);
+        let governed = self.flows.iter().any(Option::is_some);
+        if self.gate.is_some() && self.pass.is_none() && !governed && self.settled_at.is_none() {
+            self.settle(ctx);
         }
         if segment.flags.has(Flags::ACK) {
             self.measure_handshake(ctx.now, from);
@@ -159,8 +159,11 @@ impl Conn {
     /// The end at `from` has answered the SYN of the other one.
     pub(super) fn measure_handshake(&mut self, now: Nanos, from: Side) {
         let sender = from.other().index();
-        let sent_at = self.ends[sender].syn_at.take();
-        if let (Some(flow), Some(sent_at)) = (&mut self.flows[sender], sent_at) {
+        let Some(sent_at) = self.ends[sender].syn_at.take() else {
+            return;
+        };
+        self.ends[sender].handshake_rtt = Some(now - sent_at);
+        if let Some(flow) = &mut self.flows[sender] {
             flow.handshake_rtt = Some(now - sent_at);
         }
     }
@@ -243,6 +246,7 @@ impl Conn {
             armed_at: self.armed_at,
             began: self.began,
             half_open: self.half_open,
+            followed: self.followed,
             ..Conn::new(
                 self.key,
                 self.first_end,
@@ -253,8 +257,8 @@ impl Conn {
         };
     }
 
-    /// Both SYNs have been seen: policy decides on each direction.
-    fn establish<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+    /// Both SYNs have been seen: whether anything of this connection will be governed.
+    fn settle<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let (Some(inside), Some(outside)) = (self.ends[0].syn, self.ends[1].syn) else {
             return;
         };
@@ -274,9 +278,30 @@ impl Conn {
         if self.pass.is_some() {
             return;
         }
+        self.settled_at = Some(ctx.now);
+        let mut sides = [Side::Inside, Side::Outside].into_iter();
+        if sides.all(|side| self.verdict(ctx, side).is_none()) {
+            self.pass = Some(PassReason::Policy);
+        }
+    }
+
+    /// What policy wants for the data of `sender`, once both SYNs are known.
+    fn verdict<P: Pool>(&self, ctx: &Context<'_, P>, sender: Side) -> Option<Verdict> {
+        match (&self.flows[sender.index()], self.settled_at) {
+            (Some(flow), _) => Some(flow.verdict),
+            (None, Some(at)) => ctx.policy.decide(&self.key_from(sender), sender, at),
+            (None, None) => None,
+        }
+    }
+
+    /// Something has followed the SYNs, which were settled then: the flows begin.
+    pub(super) fn govern<P: Pool>(&mut self, ctx: &mut Context<'_, P>, settled_at: Nanos) {
+        if ctx.pool.room() != Room::Enough {
+            return self.let_go(ctx, PassReason::FrameLimit);
+        }
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
-            let Some(verdict) = ctx.policy.decide(&key, side, ctx.now) else {
+            let Some(verdict) = ctx.policy.decide(&key, side, settled_at) else {
                 continue;
             };
             if self.syn(side).payload_len > 0 {
@@ -284,13 +309,15 @@ impl Conn {
                 continue;
             }
             let setup = self.setup(side, &verdict);
-            self.flows[side.index()] = Some(Box::new(Flow::new(setup, verdict, ctx.now)));
+            let mut flow = Box::new(Flow::new(setup, verdict, settled_at));
+            flow.handshake_rtt = self.ends[side.index()].handshake_rtt;
+            self.flows[side.index()] = Some(flow);
             ctx.counters.flows_governed += 1;
             if let Some(arm) = verdict.arm {
                 ctx.policy.begin(arm);
             }
         }
-        if self.flows[0].is_none() && self.flows[1].is_none() {
+        if self.flows.iter().all(Option::is_none) {
             self.pass = Some(PassReason::Policy);
         }
     }
@@ -324,7 +351,7 @@ impl Conn {
         } else {
             0
         };
-        let inserted = verdict.mode == Mode::Enforce && verdict.insert_sack;
+        let inserted = offers_sack(verdict) && !self.ends[sender.index()].no_room;
         Setup {
             sender,
             iss: mine.iss,
@@ -350,13 +377,13 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) -> Segment {
-        let Some(flow) = &mut self.flows[from.index()] else {
-            return *segment;
-        };
-        if !flow.setup.receiver_sacks
-            || segment.options.sack_permitted
-            || !segment.flags.has(Flags::ACK)
-        {
+        let receiver = self.ends[from.other().index()].syn;
+        let wanted = segment.flags.has(Flags::ACK)
+            && !segment.options.sack_permitted
+            && receiver.is_some_and(|syn| syn.sack)
+            && !self.ends[from.index()].no_room
+            && self.verdict(ctx, from).is_some_and(|v| offers_sack(&v));
+        if !wanted {
             return *segment;
         }
         let len = ctx.pool.len(pkt);
@@ -373,7 +400,10 @@ impl Conn {
             .flatten();
         let Some(new_len) = new_len else {
             ctx.pool.resize(pkt, len);
-            flow.setup.receiver_sacks = false;
+            self.ends[from.index()].no_room = true;
+            if let Some(flow) = &mut self.flows[from.index()] {
+                flow.setup.receiver_sacks = false;
+            }
             return *segment;
         };
         ctx.pool.resize(pkt, new_len as u32);
@@ -388,15 +418,15 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let Some(flow) = &self.flows[from.index()] else {
+        if !segment.flags.has(Flags::ACK) || self.syn_copy.is_some() {
+            return;
+        }
+        let verdict = self.verdict(ctx, from);
+        let Some(verdict) = verdict.filter(|v| v.mode == Mode::Enforce) else {
             return;
         };
-        let redundancy = flow.verdict.redundancy;
-        if redundancy.syn_ack
-            && segment.flags.has(Flags::ACK)
-            && flow.enforcing()
-            && self.syn_copy.is_none()
-        {
+        let redundancy = verdict.redundancy;
+        if redundancy.syn_ack {
             let pkt = ctx.pool.share(pkt);
             self.syn_copy = Some(SynCopy {
                 pkt,
@@ -406,6 +436,11 @@ impl Conn {
             });
         }
     }
+}
+
+/// SACK is offered in the name of a sender that does not do it.
+fn offers_sack(verdict: &Verdict) -> bool {
+    verdict.mode == Mode::Enforce && verdict.insert_sack
 }
 
 /// A segment that is signed must not be changed: by AO (RFC 5925) or by MD5 (RFC 2385).

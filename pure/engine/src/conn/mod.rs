@@ -28,6 +28,10 @@ struct End {
     syn: Option<Syn>,
     /// When it sent its SYN, if that was once, and while it is not answered.
     syn_at: Option<Nanos>,
+    /// How long that took.
+    handshake_rtt: Option<Nanos>,
+    /// The SYN-ACK has no room for the option that would offer SACK in its name.
+    no_room: bool,
     fin: bool,
 }
 
@@ -56,6 +60,9 @@ pub(crate) struct Conn {
     closed: bool,
     /// Packets have gone by unseen, and the ends have not been seen to agree since.
     sight: Option<Box<Sight>>,
+    /// When both SYNs were known, while nothing has followed them: flows begin with what does, so that a SYN with a
+    /// forged source costs none.
+    settled_at: Option<Nanos>,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<(Side, Syn)>,
     /// The handshake is complete.
@@ -69,6 +76,8 @@ pub(crate) struct Conn {
     pub bucket: Bucket,
     /// It is counted among the handshakes under way.
     pub half_open: bool,
+    /// Whoever feeds the engine has been told that its packets are wanted.
+    pub followed: bool,
     /// When the wheel will call, if it will.
     pub armed_at: Option<Nanos>,
     seed: u64,
@@ -91,6 +100,7 @@ impl Conn {
             pass: None,
             closed: false,
             sight: None,
+            settled_at: None,
             new_syn: None,
             open: false,
             syn_copy: None,
@@ -99,6 +109,7 @@ impl Conn {
             began: now,
             bucket,
             half_open: true,
+            followed: false,
             armed_at: None,
             seed,
         }
@@ -179,6 +190,9 @@ impl Conn {
             if opens {
                 self.measure_handshake(ctx.now, from);
             }
+        }
+        if let Some(settled_at) = self.settled_at.take_if(|_| self.pass.is_none()) {
+            self.govern(ctx, settled_at);
         }
         if segment.flags.has(Flags::FIN) {
             self.ends[from.index()].fin = true;
@@ -351,6 +365,8 @@ impl Conn {
             .all(|f| f.quiet() || f.passing().is_some());
         if self.closed && quiet {
             limits.closed_linger
+        } else if self.passes_for_good() {
+            limits.handshake_timeout
         } else if self.open && self.ends.iter().all(|e| e.syn.is_some()) {
             limits.idle_timeout
         } else {
@@ -473,9 +489,11 @@ impl Conn {
             .fold(0, u64::wrapping_add)
     }
 
-    /// Why the connection passes, if it does.
-    pub(crate) fn passing(&self) -> Option<PassReason> {
-        self.pass
+    /// It passes, whatever comes, until it begins anew; the answer to a SYN would tell of that.
+    pub(crate) fn passes_for_good(&self) -> bool {
+        let for_a_while = |reason| matches!(reason, PassReason::Closed | PassReason::Bypass);
+        let passes = self.pass.is_some_and(|reason| !for_a_while(reason));
+        passes && self.new_syn.is_none()
     }
 }
 

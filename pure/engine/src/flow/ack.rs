@@ -5,7 +5,7 @@ use windlass_wire::{Flags, Segment, Template};
 
 use super::{EcnEpisode, Flow, Recovery};
 use crate::context::Context;
-use crate::{PassReason, Pkt, Pool, seq};
+use crate::{PassReason, Pkt, Pool, Room, seq};
 
 /// What one ACK brought about.
 #[derive(Clone, Copy, Debug, Default)]
@@ -239,7 +239,14 @@ impl Flow {
             if piece.sent && !piece.sacked && covered {
                 self.sacked_bytes += piece.len();
                 self.deliver(ctx, index, score);
-                self.hold.get_mut(index).sacked = true;
+                let piece = self.hold.get_mut(index);
+                piece.sacked = true;
+                if ctx.pool.room() != Room::Enough && piece.pkt.is_some() {
+                    // Should the receiver take its word back, the sender still has it.
+                    ctx.counters.sacked_freed += 1;
+                    let pkt = piece.pkt.take();
+                    self.drop_packet(ctx, pkt);
+                }
             }
             index += 1;
         }

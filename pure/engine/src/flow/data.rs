@@ -5,7 +5,7 @@ use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
 use super::hold::Piece;
 use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
-use crate::{PassReason, Pkt, Pool, seq};
+use crate::{PassReason, Pkt, Pool, Room, seq};
 
 /// How far a sender may be ahead of what has been seen of it, bytes: who guesses numbers misses this.
 const AHEAD_MAX: u64 = 1 << 24;
@@ -124,6 +124,7 @@ impl Flow {
         let bytes = u64::from(ctx.pool.len(pkt));
         if ctx.held.bytes + bytes > ctx.limits.held_bytes_total
             || ctx.held.packets >= ctx.limits.held_packets_total
+            || ctx.pool.room() == Room::None
         {
             ctx.counters.unheld += 1;
             return self.forward_unheld(ctx, piece, pkt);

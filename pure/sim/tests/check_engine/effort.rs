@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Limits, Mode, PassReason, Side, Verdict};
-use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
+use windlass_engine::{Mode, PassReason, Side, Verdict};
+use windlass_wire::{Flags, OptionWriter};
 
 use super::ends::{Bench, MS, MSS, SECOND, SERVER_ISS, bbr, early};
 
@@ -108,82 +108,4 @@ fn a_sack_block_costs_what_it_brings() {
         many < 10 * few + Duration::from_micros(20),
         "{few:?} with a thousand segments outstanding, {many:?} with a hundred thousand"
     );
-}
-
-fn syn(bench: &Bench, client: u32) -> Vec<u8> {
-    let mut spec = bench.spec(Side::Outside, Flags::SYN, 0, 0, 0);
-    let prefix = u128::from(client >> 8) << 8;
-    spec.key = FlowKey {
-        src: Addr(0xffff_0a00_0000 + prefix + u128::from(client & 0xff)),
-        ..spec.key
-    };
-    spec.build()
-}
-
-/// A flood of SYNs costs a bounded number of connections, and its oldest go first; nobody who has
-/// finished a handshake is forgotten for it.
-#[test]
-fn handshakes_under_way_are_limited() {
-    let limits = Limits {
-        half_open: 100,
-        half_open_per_prefix: 50,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with_limits(bbr(), limits);
-    bench.handshake();
-    for client in 0..1000 {
-        let frame = syn(&bench, client << 8);
-        bench.put_frame(Side::Outside, &frame);
-    }
-    assert_eq!(bench.out.len(), 1000, "all of them go on");
-    assert_eq!(bench.engine.connections(), 101);
-    assert_eq!(bench.engine.counters().half_open_evicted, 900);
-    assert_eq!(bench.engine.flows().count(), 1, "the one that is open");
-    bench.out.clear();
-    // Many of one prefix take no place from others.
-    for client in 0..200 {
-        let frame = syn(&bench, 0xff_0000 + client);
-        bench.put_frame(Side::Outside, &frame);
-    }
-    let refused = bench.engine.counters().passed[PassReason::HandshakeLimit as usize];
-    assert_eq!(refused, 150);
-    assert_eq!(bench.engine.counters().half_open_evicted, 950);
-    bench.pass(80 * SECOND);
-    assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
-}
-
-/// One prefix does not fill the table, and its places come back.
-#[test]
-fn a_prefix_has_a_share_of_the_table() {
-    let limits = Limits {
-        flows_per_prefix: 50,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with_limits(bbr(), limits);
-    for client in 0..200 {
-        let frame = syn(&bench, 0xff_0000 + client);
-        bench.put_frame(Side::Outside, &frame);
-    }
-    let passed = |bench: &Bench| bench.engine.counters().passed[PassReason::FlowLimit as usize];
-    assert_eq!((bench.engine.connections(), passed(&bench)), (50, 150));
-    bench.handshake();
-    assert_eq!(bench.engine.connections(), 51, "of another prefix");
-    bench.pass(80 * SECOND);
-    let frame = syn(&bench, 0xff_0000);
-    bench.put_frame(Side::Outside, &frame);
-    assert_eq!((bench.engine.connections(), passed(&bench)), (2, 150));
-}
-
-/// A SYN-ACK and one ACK with wrong numbers do not make a connection; the third ACK does.
-#[test]
-fn only_the_third_ack_opens() {
-    let limits = Limits {
-        half_open: 1,
-        ..Limits::default()
-    };
-    let mut bench = Bench::with_limits(bbr(), limits);
-    bench.handshake();
-    let frame = syn(&bench, 7 << 8);
-    bench.put_frame(Side::Outside, &frame);
-    assert_eq!(bench.engine.connections(), 2, "the first is open");
 }

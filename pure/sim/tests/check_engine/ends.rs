@@ -144,7 +144,7 @@ impl Bench {
         mine.into_iter().map(finish).collect()
     }
 
-    fn syn(&self, from: Side, flags: Flags, ack: u32) -> FrameSpec {
+    pub fn syn(&self, from: Side, flags: Flags, ack: u32) -> FrameSpec {
         let mut options = OptionWriter::new()
             .mss(MSS as u16 + 12)
             .window_scale(self.scale);
@@ -162,12 +162,17 @@ impl Bench {
         }
     }
 
-    /// SYN, SYN-ACK and the third ACK, over 100 ms.
-    pub fn handshake(&mut self) {
+    /// SYN and SYN-ACK, and 100 ms.
+    pub fn syns(&mut self) {
         self.put(Side::Outside, &self.syn(Side::Outside, Flags::SYN, 0));
         let both = Flags::SYN.with(Flags::ACK);
         self.put(Side::Inside, &self.syn(Side::Inside, both, 1));
         self.pass(100 * MS);
+    }
+
+    /// SYN, SYN-ACK and the third ACK, over 100 ms.
+    pub fn handshake(&mut self) {
+        self.syns();
         self.client_ack(1);
         self.out.clear();
     }

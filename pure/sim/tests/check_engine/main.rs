@@ -1,6 +1,7 @@
 //! The engine against what no packet script can say: its timers, its memory, frames of other kinds,
 //! and arbitrary sequences of packets.
 
+mod admission;
 mod check;
 mod effort;
 mod ends;

@@ -166,7 +166,7 @@ proptest! {
                     }
                 }
                 Step::Receive(parts) => {
-                    if f.free_count() > COUNT / RESERVE_FRACTION + u32::from(parts) {
+                    if f.free_count() > f.shares().reserve + u32::from(parts) {
                         let p = received(&mut f, &vec![100; parts.into()]);
                         mark = mark.wrapping_add(1);
                         f.head_mut(p)[0] = mark;

@@ -1,0 +1,103 @@
+//! Of which connections packets are taken.
+
+use std::net::{TcpListener, TcpStream};
+use std::time::Duration;
+
+use windlass_io::{Driver, DriverConfig, Follows, Prefer};
+use windlass_wire::FlowKey;
+
+use crate::MIB;
+use crate::lab::{A, B, Forwarder, Lab, config, exchange};
+
+/// Long enough for the forwarder to have done what it was told.
+const SETTLED: Duration = Duration::from_millis(50);
+
+fn following(follows: Follows) -> DriverConfig {
+    DriverConfig {
+        follows: Some(follows),
+        ..config(Prefer::Auto)
+    }
+}
+
+fn follow(box_: &Forwarder, client: &TcpStream, follows: bool) {
+    let key = FlowKey {
+        src: A.into(),
+        dst: B.into(),
+        src_port: client.local_addr().expect("bound").port(),
+        dst_port: 5000,
+        ..FlowKey::default()
+    };
+    box_.order(move |_, drivers| drivers[0].follow(&key, follows));
+    std::thread::sleep(SETTLED);
+}
+
+#[test]
+fn only_what_is_followed_is_taken_and_syns() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let follows = Follows {
+        flows: 1,
+        ..Follows::default()
+    };
+    let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
+        return;
+    };
+    let (client, server) = lab.connect(5000);
+    exchange(&client, &server, MIB);
+    let before = box_.counters();
+    assert_eq!(before.taken, 1, "the SYN");
+    assert!(before.passed_not_followed > 700, "{before:?}");
+
+    follow(&box_, &client, true);
+    exchange(&client, &server, MIB);
+    let followed = box_.counters();
+    assert!(followed.taken > 700, "{followed:?}");
+    assert_eq!(followed.passed_not_followed, before.passed_not_followed);
+
+    // There is room for one.
+    let (second, server_of_second) = lab.connect(5001);
+    follow(&box_, &second, true);
+    let stats = box_.order(|_, drivers| drivers[0].stats());
+    assert_eq!(stats.not_followed, 1);
+    exchange(&second, &server_of_second, MIB);
+
+    follow(&box_, &client, false);
+    let before = box_.counters();
+    exchange(&client, &server, MIB);
+    let after = box_.stop().counters;
+    assert_eq!(after.taken, before.taken, "both directions pass");
+    assert!(after.passed_not_followed > before.passed_not_followed + 700);
+}
+
+/// SYNs beyond the rate go by the bridge: the connections come about all the same.
+#[test]
+fn syns_beyond_the_rate_go_by_the_bridge() {
+    const CONNECTIONS: u64 = 100;
+    for (in_all, of_prefix) in [(100, 0), (0, 100)] {
+        let Some(lab) = Lab::new(1500) else { return };
+        let follows = Follows {
+            flows: 1000,
+            syns_per_second: in_all,
+            syns_per_second_per_prefix: of_prefix,
+            seed: 7,
+        };
+        let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
+            return;
+        };
+        let listener = lab.within("b", || TcpListener::bind((B, 5000)));
+        let _listener = listener.expect("listen");
+        let began = std::time::Instant::now();
+        let streams = lab.within("a", || {
+            let connect = |_| TcpStream::connect((B, 5000)).expect("connect");
+            (0..CONNECTIONS).map(connect).collect::<Vec<_>>()
+        });
+        let took = began.elapsed();
+        assert_eq!(streams.len() as u64, CONNECTIONS);
+        let counters = box_.stop().counters;
+        // A quarter of a second's at once, and what the rate allows meanwhile.
+        let allowed = 26 + (took.as_secs_f64() * 100.0).ceil() as u64;
+        assert!((25..=allowed).contains(&counters.taken), "{counters:?}");
+        let all = counters.taken + counters.passed_syn_rate;
+        assert!(all >= CONNECTIONS, "{counters:?}");
+        assert!(counters.passed_syn_rate > 0, "{counters:?}, {took:?}");
+    }
+}

@@ -1,0 +1,221 @@
+//! Who is admitted: handshakes under way, memory that is short, and which packets are asked for.
+
+use windlass_engine::{Decide, Limits, Nanos, PassReason, Side, Verdict};
+use windlass_sim::HeapPool;
+use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
+
+use super::ends::{Bench, MSS, SECOND, SERVER_ISS, bbr};
+
+fn syn(bench: &Bench, client: u32) -> Vec<u8> {
+    let mut spec = bench.spec(Side::Outside, Flags::SYN, 0, 0, 0);
+    let prefix = u128::from(client >> 8) << 8;
+    spec.key = FlowKey {
+        src: Addr(0xffff_0a00_0000 + prefix + u128::from(client & 0xff)),
+        ..spec.key
+    };
+    spec.build()
+}
+
+/// A flood of SYNs costs a bounded number of connections, and its oldest go first; nobody who has
+/// finished a handshake is forgotten for it.
+#[test]
+fn handshakes_under_way_are_limited() {
+    let limits = Limits {
+        half_open: 100,
+        half_open_per_prefix: 50,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    bench.handshake();
+    for client in 0..1000 {
+        let frame = syn(&bench, client << 8);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    assert_eq!(bench.out.len(), 1000, "all of them go on");
+    assert_eq!(bench.engine.connections(), 101);
+    assert_eq!(bench.engine.counters().half_open_evicted, 900);
+    assert_eq!(bench.engine.flows().count(), 1, "the one that is open");
+    bench.out.clear();
+    // Many of one prefix take no place from others.
+    for client in 0..200 {
+        let frame = syn(&bench, 0xff_0000 + client);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    let refused = bench.engine.counters().passed[PassReason::HandshakeLimit as usize];
+    assert_eq!(refused, 150);
+    assert_eq!(bench.engine.counters().half_open_evicted, 950);
+    bench.pass(80 * SECOND);
+    assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
+}
+
+/// One prefix does not fill the table, and its places come back.
+#[test]
+fn a_prefix_has_a_share_of_the_table() {
+    let limits = Limits {
+        flows_per_prefix: 50,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    for client in 0..200 {
+        let frame = syn(&bench, 0xff_0000 + client);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    let passed = |bench: &Bench| bench.engine.counters().passed[PassReason::FlowLimit as usize];
+    assert_eq!((bench.engine.connections(), passed(&bench)), (50, 150));
+    bench.handshake();
+    assert_eq!(bench.engine.connections(), 51, "of another prefix");
+    bench.pass(80 * SECOND);
+    let frame = syn(&bench, 0xff_0000);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!((bench.engine.connections(), passed(&bench)), (2, 150));
+}
+
+/// A SYN-ACK and one ACK with wrong numbers do not make a connection; the third ACK does.
+#[test]
+fn only_the_third_ack_opens() {
+    let limits = Limits {
+        half_open: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    bench.handshake();
+    let frame = syn(&bench, 7 << 8);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!(bench.engine.connections(), 2, "the first is open");
+}
+
+fn follows(bench: &mut Bench) -> Vec<bool> {
+    let mut told = Vec::new();
+    let key = bench.key.canonical().0;
+    bench.engine.take_follows(|named, wanted| {
+        assert_eq!(named, key);
+        told.push(wanted);
+    });
+    told
+}
+
+/// A SYN with a forged source, and its answer, cost no flow.
+#[test]
+fn flows_begin_with_what_follows_the_syns() {
+    let mut bench = Bench::new(bbr());
+    bench.syns();
+    assert_eq!(bench.engine.connections(), 1);
+    assert_eq!(bench.engine.flows().count(), 0);
+    bench.client_ack(7);
+    assert_eq!(
+        bench.engine.flows().count(),
+        0,
+        "an ACK of what was not sent"
+    );
+    bench.client_ack(1);
+    assert_eq!(bench.engine.flows().count(), 1);
+    assert_eq!(bench.engine.counters().flows_governed, 1);
+}
+
+#[test]
+fn packets_are_asked_for_from_the_first_syn_until_the_connection_is_forgotten() {
+    let mut bench = Bench::new(bbr());
+    bench.syns();
+    assert_eq!(follows(&mut bench), [true]);
+    bench.client_ack(1);
+    bench.server_data(1, 3);
+    assert_eq!(follows(&mut bench), [] as [bool; 0]);
+    let reset = bench.spec(Side::Outside, Flags::RST.with(Flags::ACK), 1, 1, 0);
+    bench.put(Side::Outside, &reset);
+    assert_eq!(follows(&mut bench), [] as [bool; 0], "it lingers");
+    bench.pass(20 * SECOND);
+    assert_eq!(bench.engine.connections(), 0);
+    assert_eq!(follows(&mut bench), [false]);
+}
+
+struct NobodyIsGoverned;
+
+impl Decide for NobodyIsGoverned {
+    fn decide(&self, _: &FlowKey, _: Side, _: Nanos) -> Option<Verdict> {
+        None
+    }
+}
+
+/// What passes for good is asked for no more; a new connection of the same name is.
+#[test]
+fn packets_of_what_passes_are_not_asked_for() {
+    let mut bench = Bench::new(NobodyIsGoverned);
+    bench.syns();
+    assert_eq!(follows(&mut bench), [true, false]);
+    let policy = |bench: &Bench| bench.engine.counters().passed[PassReason::Policy as usize];
+    assert_eq!(policy(&bench), 1);
+    // It ended unseen, and its name is used again.
+    bench.pass(20 * SECOND);
+    let again = bench.syn(Side::Outside, Flags::SYN, 0);
+    let again = windlass_wire::FrameSpec {
+        seq: again.seq.wrapping_add(5_000_000),
+        ..again
+    };
+    bench.put(Side::Outside, &again);
+    assert_eq!(follows(&mut bench), [true]);
+    assert_eq!(bench.engine.connections(), 1);
+    bench.pass(80 * SECOND);
+    assert_eq!(
+        bench.engine.connections(),
+        0,
+        "nobody waits two hours for it"
+    );
+    assert_eq!(follows(&mut bench), [false]);
+}
+
+/// What is held leaves packet memory for acknowledgements; what does not fit goes on all the same.
+#[test]
+fn memory_that_is_short_is_not_held() {
+    let mut bench = Bench::new(bbr());
+    bench.pool = HeapPool::with_limit(20);
+    bench.handshake();
+    for i in 0..18 {
+        bench.server_data(1 + i * MSS, 1);
+        bench.pass(SECOND / 1000);
+        assert!(bench.engine.held_packets() <= 14);
+    }
+    let unheld = bench.engine.counters().unheld;
+    assert_eq!((bench.engine.held_packets(), unheld), (14, 4));
+    assert_eq!(bench.take(Side::Outside).len(), 18, "all of it went on");
+    // The first is missing: the next ten are not held any more once they are SACKed.
+    let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0);
+    let block = [(SERVER_ISS + 1 + MSS, SERVER_ISS + 1 + 11 * MSS)];
+    let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&block).into();
+    ack.options.extend(sack);
+    bench.put(Side::Outside, &ack);
+    let freed = bench.engine.counters().sacked_freed;
+    assert_eq!(bench.engine.held_packets() + freed, 14);
+    assert_eq!(bench.pool.live(), 8, "until half of it is free");
+    // A receiver that takes its word back is left to the sender: nobody else has the bytes.
+    bench.pass(3 * SECOND);
+    bench.server_data(1, 1);
+    bench.client_ack(1 + MSS);
+    bench.pass(5 * SECOND);
+    assert!(bench.engine.counters().handed_back > 0);
+    bench.out.clear();
+    bench.server_data(1 + MSS, 1);
+    assert_eq!(bench.take(Side::Outside).len(), 1, "the sender repairs");
+}
+
+#[test]
+fn new_connections_pass_while_memory_is_short() {
+    let mut bench = Bench::new(bbr());
+    bench.pool = HeapPool::with_limit(100);
+    let packets: Vec<_> = (0..60).map(|_| bench.pool.insert(&[0; 60])).collect();
+    bench.handshake();
+    let passed = |bench: &Bench, why: PassReason| bench.engine.counters().passed[why as usize];
+    assert_eq!(passed(&bench, PassReason::FrameLimit), 1);
+    assert_eq!(bench.engine.flows().count(), 0);
+    assert_eq!(follows(&mut bench), [true, false]);
+    for pkt in packets {
+        windlass_engine::Pool::free(&mut bench.pool, pkt.expect("room"));
+    }
+    bench.engine.set_memory_full(true);
+    let frame = syn(&bench, 7 << 8);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!(passed(&bench, PassReason::MemoryLimit), 1);
+    assert_eq!(bench.engine.connections(), 1);
+    bench.engine.set_memory_full(false);
+    bench.put_frame(Side::Outside, &frame);
+    assert_eq!(bench.engine.connections(), 2);
+}
