@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Bypass(bool, Sender<()>),
     /// Puts another policy in charge.
     Policy(Box<Policy>, Sender<()>),
+    /// From now on new connections pass, or not any more: the process has as much memory as it may.
+    MemoryFull(bool),
     Stop,
 }
 
@@ -98,10 +100,18 @@ impl Workers {
             .map(drop)
     }
 
+    pub(crate) fn set_memory_full(&self, full: bool) {
+        self.tell(|| Command::MemoryFull(full));
+    }
+
     pub(crate) fn stop(&self) {
+        self.tell(|| Command::Stop);
+    }
+
+    /// Tells all. A worker that is gone has stopped already.
+    fn tell(&self, command: impl Fn() -> Command) {
         for channel in &self.channels {
-            // A worker that is gone has stopped already.
-            let _ = channel.send(Command::Stop);
+            let _ = channel.send(command());
         }
     }
 

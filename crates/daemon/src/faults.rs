@@ -12,6 +12,19 @@ pub(crate) struct Faults {
 }
 
 impl Faults {
+    /// Tells that the memory of the process has reached its limit, or that there is room again.
+    pub(crate) fn tell_memory(&self, full: bool) {
+        eprintln!(
+            "windlass: {}",
+            match full {
+                true =>
+                    "the process has as much memory as memory_mb in [limits] allows: new connections pass, \
+                     those that run are governed as before",
+                false => "there is memory again: new connections are governed",
+            }
+        );
+    }
+
     /// Tells of new packets that no worker took.
     pub(crate) fn tell_unread(&mut self, unread: u64) {
         let new = unread.saturating_sub(self.unread);

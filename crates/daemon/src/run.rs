@@ -7,9 +7,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use nix::net::if_::if_nametoindex;
-use nix::sched::{CpuSet, sched_getaffinity, sched_setaffinity};
-use nix::sys::prctl::set_timerslack;
-use nix::unistd::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_engine::{Engine, Side};
@@ -19,8 +16,10 @@ use windlass_policy::Policy;
 use crate::command::Workers;
 use crate::control::{self, Desk, Server};
 use crate::faults::Faults;
+use crate::footprint::Footprint;
 use crate::memory::{self, Saver};
 use crate::open::{Opened, open};
+use crate::processor::Processor;
 use crate::settings::seed;
 use crate::trace::Recorder;
 use crate::worker::Worker;
@@ -28,8 +27,6 @@ use crate::{Reload, RunError, Settings, config_files};
 
 /// How often it is checked that the interfaces are still there.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Slack of a worker's sleep, ns. Linux's 50 µs would be five packets at 1 Gbit/s.
-const TIMER_SLACK_NS: u64 = 1000;
 
 enum Event {
     Stop,
@@ -56,9 +53,13 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     memory::load(settings.policy.auto());
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let saver = Saver::start(&policy).map_err(thread_failed)?;
-    let cpus = cpus_for(drivers.len());
+    let processors = Processor::all(drivers.len(), &settings.cpus, settings.priority)
+        .map_err(RunError::Settings)?;
     let mut handles = Vec::new();
-    for (driver, (commands, cpu)) in drivers.into_iter().zip(commands.into_iter().zip(cpus)) {
+    for (driver, (commands, processor)) in drivers
+        .into_iter()
+        .zip(commands.into_iter().zip(processors))
+    {
         let limits = settings.worker_limits(workers.count());
         let part = settings.policy.for_one_of(workers.count());
         let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
@@ -68,7 +69,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
         }
         let probe = recorder.as_ref().map(Recorder::probe);
         let worker = Worker::new(driver, engine, commands, probe);
-        handles.push(start(worker, cpu, events.clone())?);
+        handles.push(start(worker, processor, events.clone())?);
     }
     let recording = recorder.map(|r| record(r, &policy)).transpose()?;
     opened(&Opened {
@@ -109,15 +110,11 @@ impl Drop for RemoveOnDrop {
 
 fn start(
     worker: Worker<AnyDriver>,
-    cpu: Option<CpuSet>,
+    processor: Processor,
     events: Sender<Event>,
 ) -> Result<Handle, RunError> {
     let body = move || {
-        // Both only make it faster.
-        let _ = set_timerslack(TIMER_SLACK_NS);
-        if let Some(cpu) = cpu {
-            let _ = sched_setaffinity(Pid::from_raw(0), &cpu);
-        }
+        processor.take();
         let ended = worker.run();
         let _ = events.send(Event::WorkerEnded);
         ended
@@ -136,8 +133,16 @@ fn watch(
     let names = [&settings.driver.inside, &settings.driver.outside];
     let indices = names.map(|name| if_nametoindex(name.as_str()));
     let mut faults = Faults::default();
+    let driver = &settings.driver;
+    let frames =
+        desk.workers.count() as u64 * u64::from(driver.frames) * u64::from(driver.frame_size);
+    let mut footprint = Footprint::new(settings.memory_mb, frames);
     loop {
         faults.tell();
+        if let Some(full) = footprint.look() {
+            desk.workers.set_memory_full(full);
+            faults.tell_memory(full);
+        }
         if let Some(unread) = desk.unread() {
             faults.tell_unread(unread);
         }
@@ -211,25 +216,6 @@ fn join(handles: Vec<Handle>) -> Result<(), RunError> {
         outcome = outcome.and(Err(RunError::Worker { queue, reason }));
     }
     outcome
-}
-
-/// A CPU for each worker, when there are several and enough CPUs: a lone worker is better off where
-/// the scheduler finds room.
-fn cpus_for(workers: usize) -> Vec<Option<CpuSet>> {
-    let allowed = sched_getaffinity(Pid::from_raw(0)).unwrap_or_default();
-    let allowed = (0..CpuSet::count()).filter(|&cpu| allowed.is_set(cpu).unwrap_or(false));
-    let sets: Vec<Option<CpuSet>> = allowed
-        .take(workers)
-        .map(|cpu| {
-            let mut set = CpuSet::new();
-            set.set(cpu).ok().map(|()| set)
-        })
-        .collect();
-    if workers > 1 && sets.len() == workers {
-        sets
-    } else {
-        vec![None; workers]
-    }
 }
 
 fn recorder(settings: &Settings) -> Result<Option<Recorder>, RunError> {

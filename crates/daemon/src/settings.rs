@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
 use windlass_io::{DriverConfig, Follows, Prefer, monotonic_ns};
-use windlass_policy::{Config, IoMode, Overrides, Policy};
+use windlass_policy::{Config, IoMode, Overrides, Policy, Priority};
 
 use crate::{RunError, TraceSettings};
 
@@ -18,6 +18,12 @@ pub struct Settings {
     pub driver: DriverConfig,
     /// Who is governed.
     pub policy: Policy,
+    /// Memory of the process beside the packet frames, MB.
+    pub memory_mb: u32,
+    /// How soon workers run.
+    pub priority: Priority,
+    /// The processors that they run on, one each in turn; empty: any.
+    pub cpus: Vec<u32>,
     /// Limits of the whole box.
     pub limits: Limits,
     /// Path of the control socket.
@@ -89,6 +95,9 @@ impl Settings {
                 },
             },
             policy,
+            memory_mb: config.box_limits.memory_mb,
+            priority: device.priority,
+            cpus: device.cpus.clone(),
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
             trace,

@@ -148,6 +148,7 @@ impl<D: Driver> Worker<D> {
                     self.engine.set_policy(policy, monotonic_ns());
                     _ = answer.send(());
                 }
+                Ok(Command::MemoryFull(full)) => self.engine.set_memory_full(full),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(false),
                 Err(TryRecvError::Empty) => return Ok(true),
             }

@@ -30,6 +30,6 @@ pub use any::AnyDriver;
 pub use driver::{Driver, DriverConfig, DriverInfo, DriverStats, Follows, Mode, Prefer, SideStats};
 pub use error::OpenError;
 pub use program::XdpCounters;
-pub use scheduling::run_first_in_first_out;
+pub use scheduling::{run_first_in_first_out, run_soon};
 pub use session::Session;
 pub use sys::{monotonic_ns, separate_open_files, thread_cpu_ns};

@@ -17,6 +17,25 @@ const IO_MODES: [(&str, IoMode); 4] = [
     ("packet", IoMode::Packet),
 ];
 
+const PRIORITIES: [(&str, Priority); 3] = [
+    ("normal", Priority::Normal),
+    ("high", Priority::High),
+    ("realtime", Priority::Realtime),
+];
+const CPU_MAX: u64 = 8191;
+
+/// How soon a worker runs when other processes want its processor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Priority {
+    /// As any process.
+    Normal,
+    /// Before most others, in short turns.
+    #[default]
+    High,
+    /// Before all that is not realtime as well.
+    Realtime,
+}
+
 /// How packets are to be obtained.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum IoMode {
@@ -44,6 +63,10 @@ pub struct BoxConfig {
     pub frame_size: u32,
     /// The kernel forwards packets itself once a worker has not taken any for so long, ms; 0: never.
     pub bypass_after_ms: u32,
+    /// How soon workers run.
+    pub priority: Priority,
+    /// The processors that workers run on, one each in turn. Empty: those that the process may use.
+    pub cpus: Vec<u32>,
     /// How packets are obtained.
     pub mode: IoMode,
     /// Path of the control socket.
@@ -58,6 +81,8 @@ impl Default for BoxConfig {
             frames: DEFAULT_FRAMES,
             frame_size: 2048,
             bypass_after_ms: 50,
+            priority: Priority::default(),
+            cpus: Vec::new(),
             mode: IoMode::Auto,
             control_socket: DEFAULT_CONTROL_SOCKET.to_owned(),
         }
@@ -86,6 +111,15 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<BoxConfig, Wrong> {
     }
     if let Some(value) = section.take("bypass_after_ms") {
         device.bypass_after_ms = value.integer(0..=BYPASS_AFTER_MAX_MS, "ms")? as u32;
+    }
+    if let Some(value) = section.take("priority") {
+        device.priority = value.word(&PRIORITIES)?;
+    }
+    if let Some(value) = section.take("cpus") {
+        for cpu in value.list("[2, 3]")? {
+            let number = cpu.integer(0..=CPU_MAX, "as /proc/cpuinfo counts them")?;
+            device.cpus.push(number as u32);
+        }
     }
     if let Some(value) = section.take("frame_size") {
         device.frame_size = value.integer(2048..=4096, "bytes")? as u32;

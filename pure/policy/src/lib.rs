@@ -53,7 +53,7 @@ pub use algorithm::read as read_algorithm;
 pub use auto::{Auto, PrefixBelief};
 pub use auto_config::{AutoConfig, DEFAULT_AUTO_FILE, Priors};
 pub use config::{Config, ConfigFile, DEFAULT_CONTROL_SOCKET, Overrides, VERSION};
-pub use device::{BoxConfig, IoMode};
+pub use device::{BoxConfig, IoMode, Priority};
 pub use error::{ConfigError, Wrong, suggest};
 pub use explain::{Explanation, Judged, SwitchState};
 pub use limits::BoxLimits;
