@@ -85,8 +85,8 @@ impl Settings {
                     flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX),
                     syns_per_second: config.box_limits.syns_per_second,
                     syns_per_second_per_prefix: config.box_limits.syns_per_second_per_prefix,
-                    seed: seed() as u32,
                 }),
+                seed: seed() as u32,
                 prefer: match device.mode {
                     IoMode::Auto => Prefer::Auto,
                     IoMode::Native => Prefer::Native,

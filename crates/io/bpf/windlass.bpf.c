@@ -287,6 +287,27 @@ static __always_inline int is_admitted(const __u64 *src, __u32 socket)
 	       has_turn(&syns_of_socket, socket, setting(SYN_NS), now);
 }
 
+/* What lies in front of a packet that is taken; src/xdp/frames.rs: arrived_at. */
+struct arrival {
+	__u64 mark;	/* SEED, twice: it is this program's */
+	__u64 at;	/* ns */
+};
+
+/* The worker may be late: when a packet came is told in front of it. Interfaces that have no room for that
+ * go without. The pointers into the packet are not valid any more. */
+static __always_inline void tell_arrival(struct xdp_md *ctx)
+{
+	struct arrival *arrival;
+
+	if (bpf_xdp_adjust_meta(ctx, -(int)sizeof(*arrival)))
+		return;
+	arrival = (void *)(long)ctx->data_meta;
+	if ((void *)(arrival + 1) > (void *)(long)ctx->data)
+		return;
+	arrival->mark = (__u64)setting(SEED) << 32 | setting(SEED);
+	arrival->at = bpf_ktime_get_ns();
+}
+
 static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 {
 	void *p = (void *)(long)ctx->data;
@@ -381,6 +402,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		return pass(PASSED_UNREAD);
 	if (!follows && !is_admitted(src, socket))
 		return pass(PASSED_SYN_RATE);
+	tell_arrival(ctx);
 	verdict = bpf_redirect_map(&xsks, socket, XDP_PASS);
 	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
 	return verdict;

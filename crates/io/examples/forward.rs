@@ -57,6 +57,7 @@ fn arguments() -> Result<(DriverConfig, bool), Failure> {
         ports: Vec::new(),
         patience_ms: 0,
         follows: None,
+        seed: 7,
         prefer: Prefer::Auto,
     };
     let mut make_bridge = false;

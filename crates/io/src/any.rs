@@ -2,7 +2,7 @@
 
 use std::io;
 
-use windlass_engine::{Pkt, Pool, Room, Side, Tx};
+use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -46,6 +46,9 @@ impl Pool for AnyDriver {
     }
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
         each!(self, d => d.resize(pkt, len))
+    }
+    fn arrived_at(&self, pkt: Pkt, now: Nanos) -> Option<Nanos> {
+        each!(self, d => d.arrived_at(pkt, now))
     }
     fn room(&self) -> Room {
         each!(self, d => d.room())

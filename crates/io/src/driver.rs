@@ -107,6 +107,8 @@ pub struct DriverConfig {
     pub patience_ms: u32,
     /// Of which connections packets are taken; `None`: of all.
     pub follows: Option<Follows>,
+    /// A number that nobody outside should know: prefixes are told apart by a hash with it.
+    pub seed: u32,
     /// Which kind of driver.
     pub prefer: Prefer,
 }
@@ -121,8 +123,6 @@ pub struct Follows {
     pub syns_per_second: u32,
     /// Of these, from one prefix (/24 of IPv4, /48 of IPv6).
     pub syns_per_second_per_prefix: u32,
-    /// Prefixes are told apart by a hash with this number, which nobody outside should know.
-    pub seed: u32,
 }
 
 /// How packets are obtained.

@@ -125,7 +125,7 @@ impl Program {
         switches.set(Control::SynNs, ns_each(follows.syns_per_second))?;
         let of_prefix = follows.syns_per_second_per_prefix;
         switches.set(Control::PrefixSynNs, ns_each(of_prefix))?;
-        switches.set(Control::Seed, follows.seed)?;
+        switches.set(Control::Seed, config.seed)?;
         switches.set(Control::MaxFrame, max_frame)
     }
 

@@ -213,6 +213,7 @@ fn open_queue(
         queue,
         frames: config.frames,
         frame_size: config.frame_size,
+        seed: config.seed,
         native: mode == Mode::Native,
     };
     let (driver, obtained) = XdpDriver::open(place, program.switches()?, program.pulse(queue)?)?;

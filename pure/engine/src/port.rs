@@ -1,5 +1,6 @@
 //! The boundary between the engine and whatever moves packets for it.
 
+use windlass_cc::Nanos;
 use windlass_wire::{Segment, verify_tcp};
 
 /// One of the two sides of the box.
@@ -63,6 +64,11 @@ pub trait Pool {
     fn alloc(&mut self, len: u32) -> Option<Pkt>;
     /// Changes the length of a packet of one part; false if it cannot be that long.
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool;
+    /// When the packet came, by the clock of `now`, if the driver knows better than that it is taken in `now`. Of what
+    /// has been received, and not been changed in length since.
+    fn arrived_at(&self, _pkt: Pkt, _now: Nanos) -> Option<Nanos> {
+        None
+    }
     /// Whether more packets may be held.
     fn room(&self) -> Room {
         Room::Enough

@@ -6,7 +6,7 @@
 
 use std::io;
 
-use windlass_engine::{Pkt, Pool, Room};
+use windlass_engine::{Nanos, Pkt, Pool, Room};
 use windlass_wire::{Segment, verify_tcp, verify_tcp_parts};
 
 use super::socket::FRAME_RING_ENTRIES;
@@ -44,6 +44,11 @@ const FREE: Frame = Frame {
     len: 0,
 };
 
+/// `struct arrival` of the program, in front of a packet: its mark, and when the packet came, ns.
+const ARRIVAL_BYTES: usize = 16;
+/// What came longer ago is not believed, ns: the frame may have it from an earlier packet.
+const ARRIVAL_MAX_AGE_NS: u64 = 10_000_000_000;
+
 /// One contiguous piece of a packet: UMEM address and length.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Part {
@@ -63,18 +68,21 @@ pub(crate) struct Frames {
     memory: Mapping,
     frame_size: u32,
     shares: Shares,
+    /// In front of packets whose arrival is told.
+    mark: u64,
     frames: Vec<Frame>,
     free: Vec<u32>,
     held: u32,
 }
 
 impl Frames {
-    /// `count` frames of `frame_size` bytes (a power of two, at most 4096).
-    pub(crate) fn new(count: u32, frame_size: u32) -> io::Result<Self> {
+    /// `count` frames of `frame_size` bytes (a power of two, at most 4096). `seed` is the program's.
+    pub(crate) fn new(count: u32, frame_size: u32, seed: u32) -> io::Result<Self> {
         Ok(Frames {
             memory: Mapping::anonymous(count as usize * frame_size as usize)?,
             frame_size,
             shares: Shares::of(count, FILL_FRAMES_MAX),
+            mark: u64::from(seed) << 32 | u64::from(seed),
             frames: vec![FREE; count as usize],
             free: (0..count).rev().collect(),
             held: 0,
@@ -278,6 +286,17 @@ impl Pool for Frames {
             added.fill(0);
         }
         true
+    }
+
+    fn arrived_at(&self, pkt: Pkt, now: Nanos) -> Option<Nanos> {
+        let before = usize::from(self.live(pkt).start).checked_sub(ARRIVAL_BYTES)?;
+        let told = self
+            .memory
+            .bytes(self.offset(pkt.0) + before, ARRIVAL_BYTES);
+        let word = |at: usize| told[at..at + 8].try_into().map(u64::from_ne_bytes);
+        let (mark, at) = (word(0).ok()?, word(8).ok()?);
+        let age = now.checked_sub(at)?;
+        (mark == self.mark && age < ARRIVAL_MAX_AGE_NS).then_some(at)
     }
 
     fn room(&self) -> Room {

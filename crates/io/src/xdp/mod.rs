@@ -9,7 +9,7 @@ mod socket;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
-use windlass_engine::{Pkt, Pool, Room, Side, Tx};
+use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -43,6 +43,8 @@ pub(crate) struct Place {
     pub(crate) queue: u32,
     pub(crate) frames: u32,
     pub(crate) frame_size: u32,
+    /// The program's.
+    pub(crate) seed: u32,
     /// The interfaces can be asked for zero copy.
     pub(crate) native: bool,
 }
@@ -68,7 +70,7 @@ impl XdpDriver {
         switches: Switches,
         pulse: Pulse,
     ) -> io::Result<(XdpDriver, Obtained)> {
-        let frames = Frames::new(place.frames, place.frame_size)?;
+        let frames = Frames::new(place.frames, place.frame_size, place.seed)?;
         let mut refused = io::Error::from_raw_os_error(libc::EOPNOTSUPP);
         for zero_copy in [true, false] {
             if zero_copy && !place.native {
@@ -183,6 +185,9 @@ impl Pool for XdpDriver {
     }
     fn resize(&mut self, pkt: Pkt, len: u32) -> bool {
         self.frames.resize(pkt, len)
+    }
+    fn arrived_at(&self, pkt: Pkt, now: Nanos) -> Option<Nanos> {
+        self.frames.arrived_at(pkt, now)
     }
     fn room(&self) -> Room {
         self.frames.room()

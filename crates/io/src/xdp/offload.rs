@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_partial_checksum_over_a_chain_is_completed() {
-        let mut frames = Frames::new(32, 2048).expect("memory");
+        let mut frames = Frames::new(32, 2048, 7).expect("memory");
         let parts: Vec<Part> = [99, 101]
             .map(|len| Part {
                 addr: frames.lend().expect("free") + 256,
@@ -98,7 +98,7 @@ mod tests {
 
     #[test]
     fn metadata_stands_right_before_the_packet() {
-        let mut frames = Frames::new(32, 2048).expect("memory");
+        let mut frames = Frames::new(32, 2048, 7).expect("memory");
         let pkt = frames.alloc(60).expect("free");
         write_metadata(&mut frames, pkt, 34, 16);
         let first = frames.parts(pkt).next().expect("one part");
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn completing_in_software_changes_no_byte_that_somebody_holds() {
-        let mut frames = Frames::new(32, 2048).expect("memory");
+        let mut frames = Frames::new(32, 2048, 7).expect("memory");
         let held = frames.alloc(100).expect("free");
         frames.head_mut(held)[60] = 3;
         let before = frames.head(held).to_vec();

@@ -1,9 +1,11 @@
 //! Of which connections packets are taken.
 
+use std::io::Write;
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 
-use windlass_io::{Driver, DriverConfig, Follows, Prefer};
+use windlass_engine::{Pool, Side};
+use windlass_io::{Driver, DriverConfig, Follows, Prefer, monotonic_ns};
 use windlass_wire::FlowKey;
 
 use crate::MIB;
@@ -68,6 +70,39 @@ fn only_what_is_followed_is_taken_and_syns() {
     assert!(after.passed_not_followed > before.passed_not_followed + 700);
 }
 
+/// A worker that is late learns when packets came.
+#[test]
+fn packets_say_when_they_came() {
+    for prefer in [Prefer::Native, Prefer::Generic] {
+        let Some(lab) = Lab::new(1500) else { return };
+        let Some(box_) = Forwarder::start(&lab, config(prefer), 1) else {
+            return;
+        };
+        let (client, _server) = lab.connect(5000);
+        let late = box_.order(move |_, drivers| {
+            let before = monotonic_ns();
+            (&client).write_all(b"hello").expect("written");
+            std::thread::sleep(SETTLED);
+            let mut packets = Vec::new();
+            let driver = &mut drivers[0];
+            driver
+                .receive(Side::Outside, 1, &mut packets)
+                .expect("receive");
+            let now = monotonic_ns();
+            let at = driver.arrived_at(packets[0], now).expect("it is told");
+            driver.free(packets[0]);
+            (at - before, now - at)
+        });
+        let settled = SETTLED.as_nanos() as u64;
+        assert!(
+            late.0 < settled / 2,
+            "came soon after it was sent: {late:?}"
+        );
+        assert!(late.1 > settled / 2, "{late:?}");
+        box_.stop();
+    }
+}
+
 /// SYNs beyond the rate go by the bridge: the connections come about all the same.
 #[test]
 fn syns_beyond_the_rate_go_by_the_bridge() {
@@ -78,7 +113,6 @@ fn syns_beyond_the_rate_go_by_the_bridge() {
             flows: 1000,
             syns_per_second: in_all,
             syns_per_second_per_prefix: of_prefix,
-            seed: 7,
         };
         let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
             return;

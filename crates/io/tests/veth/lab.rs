@@ -191,6 +191,7 @@ pub fn config(prefer: Prefer) -> DriverConfig {
         ports: Vec::new(),
         patience_ms: 50,
         follows: None,
+        seed: 7,
         prefer,
     }
 }

@@ -10,6 +10,8 @@ use crate::{PassReason, Pkt, Pool, Room, seq};
 /// What one ACK brought about.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Score {
+    /// When the ACK came: the box may be late with it.
+    at: Nanos,
     /// Bytes by which the cumulative ACK advanced.
     pub acked: u64,
     /// Bytes newly delivered.
@@ -46,7 +48,10 @@ impl Flow {
         let same_window = self.feedback.window_said == segment.window;
         self.note_receiver(ctx.pool.head(pkt), segment, ack);
         let before = self.pipe();
-        let mut score = Score::default();
+        let mut score = Score {
+            at: self.came_at(ctx, pkt),
+            ..Score::default()
+        };
         let dsack = self.note_dsack(ctx, segment, ack);
         if ack > self.una {
             self.advance(ctx, ack, &mut score);
@@ -63,6 +68,13 @@ impl Flow {
         }
         self.after_score(ctx, segment, before, dsack, score);
         Some(ack)
+    }
+
+    /// When an ACK came, as samples count it: not before the one in front of it.
+    fn came_at<P: Pool>(&mut self, ctx: &Context<'_, P>, pkt: Pkt) -> Nanos {
+        let told = ctx.pool.arrived_at(pkt, ctx.now);
+        self.acked_at = told.unwrap_or(ctx.now).max(self.acked_at).min(ctx.now);
+        self.acked_at
     }
 
     /// The receiver's own window, sequence and headers.
@@ -126,7 +138,7 @@ impl Flow {
             if front.end > ack {
                 break;
             }
-            self.deliver(ctx, 0, score);
+            self.deliver(0, score);
             if let Some(piece) = self.hold.pop_front() {
                 ctx.held.segments -= 1;
                 self.feedback.newest_arrived_at = piece.arrived_at;
@@ -157,7 +169,7 @@ impl Flow {
     }
 
     /// The piece at `index` has reached the receiver.
-    fn deliver<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, score: &mut Score) {
+    fn deliver(&mut self, index: usize, score: &mut Score) {
         let piece = *self.hold.get(index);
         if piece.sacked || !piece.sent {
             return;
@@ -174,7 +186,7 @@ impl Flow {
         let once = piece.transmissions == 1 && !by_copy;
         if piece.sent_at > 0 {
             self.rack
-                .on_delivered(ctx.now, piece.sent_at, piece.end, !once, self.path.min_rtt);
+                .on_delivered(score.at, piece.sent_at, piece.end, !once, self.path.min_rtt);
             self.sampler
                 .on_delivered(len, piece.sent_at, piece.end, &piece.snapshot);
             if once {
@@ -185,7 +197,7 @@ impl Flow {
         score.repaired |= piece.transmissions > 1;
         if once && piece.sent_at >= score.rtt_of {
             score.rtt_of = piece.sent_at;
-            score.rtt = Some(ctx.now - piece.sent_at);
+            score.rtt = Some(score.at.saturating_sub(piece.sent_at));
         }
         let piece = self.hold.get_mut(index);
         piece.lost = false;
@@ -238,7 +250,7 @@ impl Flow {
             let covered = merged.0 <= piece.start && piece.end <= merged.1;
             if piece.sent && !piece.sacked && covered {
                 self.sacked_bytes += piece.len();
-                self.deliver(ctx, index, score);
+                self.deliver(index, score);
                 let piece = self.hold.get_mut(index);
                 piece.sacked = true;
                 if ctx.pool.room() != Room::Enough && piece.pkt.is_some() {
@@ -280,11 +292,11 @@ impl Flow {
             self.path.recent.on_rtt(rtt, now);
             self.rack.tlp_allowed = true;
         }
-        let rate = self.sampler.take(now, self.path.min_rtt);
+        let rate = self.sampler.take(score.at, self.path.min_rtt);
         if let Some(rate) = &rate {
             self.path.on_rate(rate, now);
         }
-        self.train.on_ack(now, &self.path);
+        self.train.on_ack(score.at, &self.path);
         self.finish_probe(now, dsack, before);
         if score.delivered > 0 || score.acked > 0 {
             self.detect_losses(ctx, &mut score);

@@ -214,6 +214,8 @@ pub(crate) struct Flow {
     /// From the SYN of the sender to its answer, if neither was sent again: for time-outs until data
     /// have been acknowledged.
     pub handshake_rtt: Option<Nanos>,
+    /// When the newest ACK came, at the earliest.
+    pub acked_at: Nanos,
     rto_at: Option<Nanos>,
     rto_backoff: u32,
     probe_at: Option<Nanos>,
@@ -286,6 +288,7 @@ impl Flow {
             marked_bytes: 0,
             cwr_due: false,
             handshake_rtt: None,
+            acked_at: now,
             rto_at: None,
             rto_backoff: 0,
             probe_at: None,

@@ -3,9 +3,10 @@ use proptest::prelude::*;
 use super::*;
 
 const FRAME: u32 = 2048;
+const SEED: u32 = 0xabcd_ef12;
 
 fn frames(count: u32) -> Frames {
-    Frames::new(count, FRAME).expect("memory")
+    Frames::new(count, FRAME, SEED).expect("memory")
 }
 
 /// A packet of `lens` as the kernel would hand it over.
@@ -31,6 +32,28 @@ fn alloc_is_zeroed_and_bounded() {
     let p = f.alloc(FRAME - HEADROOM_BYTES).expect("free");
     assert!(f.head(p).iter().all(|&b| b == 0));
     assert_eq!(f.len(p), FRAME - HEADROOM_BYTES);
+}
+
+#[test]
+fn when_a_packet_came_stands_in_front_of_it() {
+    let mut f = frames(32);
+    let p = received(&mut f, &[100]);
+    assert_eq!(f.arrived_at(p, 5000), None, "nothing is told");
+    let tell = |f: &mut Frames, mark: u64, at: u64| {
+        let place = Part {
+            addr: f.parts(p).next().expect("a part").addr - 16,
+            len: 16,
+        };
+        f.bytes_mut(place)[..8].copy_from_slice(&mark.to_ne_bytes());
+        f.bytes_mut(place)[8..].copy_from_slice(&at.to_ne_bytes());
+    };
+    let mark = u64::from(SEED) << 32 | u64::from(SEED);
+    tell(&mut f, mark, 4000);
+    assert_eq!(f.arrived_at(p, 5000), Some(4000));
+    assert_eq!(f.arrived_at(p, 3999), None, "it has not come yet");
+    assert_eq!(f.arrived_at(p, 4000 + ARRIVAL_MAX_AGE_NS), None);
+    tell(&mut f, mark + 1, 4000);
+    assert_eq!(f.arrived_at(p, 5000), None, "somebody else's");
 }
 
 #[test]
