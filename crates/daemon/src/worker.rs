@@ -92,7 +92,7 @@ impl<D: Driver> Worker<D> {
         // Before anything leaves: the answer to a SYN must find the connection followed.
         let driver = &mut self.driver;
         self.engine
-            .take_follows(|key, follows| driver.follow(&key, follows));
+            .take_follows(|key, number| driver.follow(&key, number));
         self.driver.transmit(&mut self.tx)?;
         if let Some(probe) = &mut self.probe
             && probe.due() <= now
@@ -106,11 +106,33 @@ impl<D: Driver> Worker<D> {
         Ok(count)
     }
 
-    /// This worker has stood still, and the kernel has forwarded packets. Those that were left here before
-    /// are passed on, or dropped if they are too old to be of use; the engine has missed the rest.
+    /// This worker has stood still, and the kernel has forwarded packets. If they were few, the engine has missed
+    /// something of the connections that they belong to, and that is all.
     fn catch_up(&mut self) -> io::Result<()> {
         let now = monotonic_ns();
         let stale = now.saturating_sub(self.turned_at) > STALE_NS;
+        let few = self.driver.missed_since(self.missed).filter(|_| !stale);
+        if few.is_none() {
+            self.drop_what_waits(stale)?;
+        }
+        // From here on packets come again: what is missed, has been missed.
+        self.driver.beat();
+        let missed = self.driver.missed();
+        let few = few.and_then(|_| self.driver.missed_since(self.missed));
+        self.missed = missed;
+        match few {
+            Some(numbers) => {
+                self.engine
+                    .lose_sight_of(&numbers, now, &mut self.driver, &mut self.tx);
+            }
+            None => self.engine.lose_sight(now, &mut self.driver, &mut self.tx),
+        }
+        self.driver.transmit(&mut self.tx)
+    }
+
+    /// What was left here before the kernel forwarded the rest is passed on, or dropped if it is too old to be of
+    /// use.
+    fn drop_what_waits(&mut self, stale: bool) -> io::Result<()> {
         for side in [Side::Inside, Side::Outside] {
             while self.driver.receive(side, BATCH_PACKETS, &mut self.rx)? > 0 {
                 for pkt in self.rx.drain(..) {
@@ -123,10 +145,6 @@ impl<D: Driver> Worker<D> {
                 self.driver.transmit(&mut self.tx)?;
             }
         }
-        self.engine.lose_sight(now, &mut self.driver, &mut self.tx);
-        self.driver.transmit(&mut self.tx)?;
-        self.missed = self.driver.missed();
-        self.driver.beat();
         Ok(())
     }
 

@@ -20,6 +20,8 @@
 #define VLAN_ID_MASK 0x0fff
 #define IPV4_MF_OR_OFFSET 0x3fff
 #define IPV6_FRAGMENT 44
+#define MISSED_NAMED 64	/* src/pulse.rs: MISSED_NAMED */
+#define NO_NUMBER 0xffffffffU	/* src/pulse.rs: a connection that has none */
 #define MACHINE_PAUSE_NS 200000000ULL /* what a hypervisor takes at most, mostly; no time-out of TCP is shorter */
 
 /* Indices of `control`; src/program.rs: Control. */
@@ -87,13 +89,14 @@ struct {
 	__type(value, __u8);
 } ports SEC(".maps");
 
-/* The connections of which the workers want the packets. They alone write it. */
+/* The connections of which the workers want the packets, with the number by which their worker knows them.
+ * The workers alone write it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_FLOWS);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct flow);
-	__type(value, __u8);
+	__type(value, __u32);
 } followed SEC(".maps");
 
 /* When the SYNs that were taken so far would have come at the rate that is allowed, ns: of each socket,
@@ -137,6 +140,7 @@ struct pulse {
 	__u64 at;	/* when the last packet came */
 	__u64 since;	/* `clock` when progress was last seen */
 	__u64 missed;	/* packets that passed because nobody read */
+	__u32 numbers[MISSED_NAMED]; /* the connections of the last of these */
 };
 
 struct {
@@ -202,7 +206,7 @@ static __always_inline int in_order(const __u64 *src, __u16 sport, const __u64 *
 	return sport <= dport;
 }
 
-static __always_inline int is_followed(struct flow *flow, const __u64 *src, __u16 sport,
+static __always_inline __u32 *find_followed(struct flow *flow, const __u64 *src, __u16 sport,
 				       const __u64 *dst, __u16 dport)
 {
 	int keep = in_order(src, sport, dst, dport);
@@ -213,7 +217,7 @@ static __always_inline int is_followed(struct flow *flow, const __u64 *src, __u1
 	flow->high[1] = keep ? dst[1] : src[1];
 	flow->low_port = keep ? sport : dport;
 	flow->high_port = keep ? dport : sport;
-	return bpf_map_lookup_elem(&followed, flow) != 0;
+	return bpf_map_lookup_elem(&followed, flow);
 }
 
 static __always_inline void mapped(__u64 *to, __be32 v4)
@@ -225,7 +229,7 @@ static __always_inline void mapped(__u64 *to, __be32 v4)
 /* False if the reader has made no progress for longer than it may since a packet came. A pause between
  * two packets counts as four fifths of the patience: when the whole machine was paused, the reader gets
  * the rest of it to run again. A longer pause is that of a sender whose first packet was not read. */
-static __always_inline int is_read(__u32 queue, int is_followed)
+static __always_inline int is_read(__u32 queue, int follows, __u32 number)
 {
 	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &queue);
 	__u64 patience = (__u64)setting(PATIENCE_MS) * 1000000;
@@ -247,8 +251,11 @@ static __always_inline int is_read(__u32 queue, int is_followed)
 	if (pulse->clock - pulse->since <= patience)
 		return 1;
 	/* A connection that nobody follows yet is not missed. */
-	if (is_followed)
-		pulse->missed++;
+	if (follows) {
+		__u64 place = __sync_fetch_and_add(&pulse->missed, 1);
+
+		pulse->numbers[place % MISSED_NAMED] = number;
+	}
 	return 0;
 }
 
@@ -317,7 +324,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	__u64 src[2], dst[2];
 	struct tcphdr *tcp;
 	__be16 protocol;
-	__u32 socket;
+	__u32 socket, *number;
 	int follows, verdict;
 
 	if (!setting(TAKE))
@@ -394,11 +401,11 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	if (bpf_xdp_get_buff_len(ctx) > setting(MAX_FRAME))
 		return pass(PASSED_TOO_LONG);
 	socket = first_socket + ctx->rx_queue_index;
-	follows = setting(ALL_FLOWS) ||
-		  is_followed(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest));
+	number = find_followed(&flow, src, bpf_ntohs(tcp->source), dst, bpf_ntohs(tcp->dest));
+	follows = number || setting(ALL_FLOWS);
 	if (!follows && (!tcp->syn || tcp->ack || tcp->rst))
 		return pass(PASSED_NOT_FOLLOWED);
-	if (!is_read(ctx->rx_queue_index, follows))
+	if (!is_read(ctx->rx_queue_index, follows, number ? *number : NO_NUMBER))
 		return pass(PASSED_UNREAD);
 	if (!follows && !is_admitted(src, socket))
 		return pass(PASSED_SYN_RATE);

@@ -80,8 +80,11 @@ impl Driver for AnyDriver {
     fn stats(&self) -> DriverStats {
         each!(self, d => d.stats())
     }
-    fn follow(&mut self, key: &FlowKey, follows: bool) {
-        each!(self, d => d.follow(key, follows));
+    fn missed_since(&self, before: u64) -> Option<Vec<u32>> {
+        each!(self, d => d.missed_since(before))
+    }
+    fn follow(&mut self, key: &FlowKey, number: Option<u32>) {
+        each!(self, d => d.follow(key, number));
     }
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         each!(self, d => d.set_bypass(on))

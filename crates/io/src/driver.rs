@@ -22,12 +22,15 @@ pub trait Driver: Pool {
     /// Packets that the kernel has forwarded so far because that was not said. Always 0 for drivers that
     /// stand instead of a bridge.
     fn missed(&self) -> u64;
+    /// The connections ([`Driver::follow`]) of the packets forwarded since there were `before` of them; `None` if not
+    /// all of them are known.
+    fn missed_since(&self, before: u64) -> Option<Vec<u32>>;
     /// Counters since the driver was opened.
     fn stats(&self) -> DriverStats;
-    /// From now on packets of this connection come here, in both directions; or the kernel forwards them, and
-    /// only a SYN of that name comes. What the kernel refuses is counted ([`DriverStats::not_followed`]). No
+    /// From now on packets of this connection come here, in both directions, and `number` names it in
+    /// [`Driver::missed_since`]. `None`: the kernel forwards them, and only a SYN of that name comes. What the kernel refuses is counted ([`DriverStats::not_followed`]). No
     /// effect where [`DriverConfig::follows`] is `None`, and on drivers that stand instead of a bridge.
-    fn follow(&mut self, key: &FlowKey, follows: bool);
+    fn follow(&mut self, key: &FlowKey, number: Option<u32>);
     /// True: the kernel forwards everything. Concerns all drivers of the session at once. No effect
     /// on drivers that stand instead of a bridge.
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;

@@ -216,7 +216,7 @@ fn missing() -> io::Error {
 /// What a running worker may change.
 pub(crate) struct Switches {
     control: Array<MapData, u32>,
-    followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u8>,
+    followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u32>,
 }
 
 impl fmt::Debug for Switches {
@@ -231,12 +231,12 @@ impl Switches {
         self.set(Control::Take, u32::from(!on))
     }
 
-    /// From now on packets of the connection are taken in both directions, or pass.
-    pub(crate) fn follow(&mut self, key: &FlowKey, follows: bool) -> io::Result<()> {
+    /// From now on packets of the connection are taken in both directions, or pass (`None`).
+    pub(crate) fn follow(&mut self, key: &FlowKey, number: Option<u32>) -> io::Result<()> {
         let key = flow_key(key);
-        let done = match follows {
-            true => self.followed.insert(key, 1, 0),
-            false => self.followed.remove(&key),
+        let done = match number {
+            Some(number) => self.followed.insert(key, number, 0),
+            None => self.followed.remove(&key),
         };
         done.map_err(io::Error::other)
     }

@@ -42,7 +42,7 @@ pub struct Engine {
     partial: [bool; 2],
     seed: u64,
     /// What has changed in which connections are followed, since it was last asked for.
-    follows: Vec<(FlowKey, bool)>,
+    follows: Vec<(FlowKey, Option<u32>)>,
     batch: Vec<Read>,
     fresh: Vec<(u64, u64)>,
 }
@@ -232,13 +232,26 @@ impl Engine {
     /// that was held is sent any more. Each governed connection passes until both of its ends have
     /// been seen to agree, and is followed from there.
     pub fn lose_sight<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        let indices: Vec<usize> = self.conns.iter().map(|(index, _)| index).collect();
-        for index in indices {
+        let all: Vec<u32> = self.conns.iter().map(|(index, _)| index as u32).collect();
+        self.lose_sight_of(&all, now, pool, out);
+    }
+
+    /// The same where it is known of which connections packets have gone by ([`Engine::take_follows`]).
+    pub fn lose_sight_of<P: Pool>(
+        &mut self,
+        numbers: &[u32],
+        now: Nanos,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) {
+        for &index in numbers {
             let (mut ctx, conns, wheel) = self.split(now, pool, out);
-            let conn = &mut conns[index];
+            let Some(conn) = conns.get_mut(index as usize) else {
+                continue;
+            };
             conn.lose_sight(&mut ctx);
             conn.armed_at = None;
-            Self::arm(wheel, conn, index as u32, now, ctx.limits);
+            Self::arm(wheel, conn, index, now, ctx.limits);
         }
     }
 
@@ -311,11 +324,11 @@ impl Engine {
         self.conns.iter().flat_map(|(_, conn)| conn.infos())
     }
 
-    /// Tells `each` of the connections whose packets are wanted from now on (true), or not any more: since the last
-    /// call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
-    pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, bool)) {
-        for (key, wanted) in self.follows.drain(..) {
-            each(key, wanted);
+    /// Tells `each` of the connections whose packets are wanted from now on, with the number by which
+    /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
+    pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, Option<u32>)) {
+        for (key, number) in self.follows.drain(..) {
+            each(key, number);
         }
     }
 
@@ -325,7 +338,7 @@ impl Engine {
         let wanted = !conn.passes_for_good();
         if wanted != conn.followed {
             conn.followed = wanted;
-            self.follows.push((conn.key, wanted));
+            self.follows.push((conn.key, wanted.then_some(index)));
         }
     }
 
@@ -409,7 +422,7 @@ impl Engine {
         self.table.remove(&conn.key);
         self.wheel.cancel(index);
         if conn.followed {
-            self.follows.push((conn.key, false));
+            self.follows.push((conn.key, None));
         }
         if conn.half_open {
             self.admission.end_handshake(conn.bucket);

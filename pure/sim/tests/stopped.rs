@@ -144,6 +144,9 @@ fn a_box_that_stood_still_governs_again() {
             boxed.seconds,
             bare.seconds
         );
+        for reason in ["passed_unseen_data", "passed_one_way"] {
+            assert_eq!(boxed.counter(reason), 0, "seed {seed}: {reason}");
+        }
         lost += boxed.counter("sight_lost");
         regained += boxed.counter("sight_regained");
         taken_over += boxed.counter("taken_over");

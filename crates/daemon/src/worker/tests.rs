@@ -20,6 +20,7 @@ struct Memory {
     gone: bool,
     beats: u64,
     missed: u64,
+    named: Option<Vec<u32>>,
 }
 
 impl Memory {
@@ -89,7 +90,10 @@ impl Driver for Memory {
     fn stats(&self) -> DriverStats {
         DriverStats::default()
     }
-    fn follow(&mut self, _: &FlowKey, _: bool) {}
+    fn missed_since(&self, _: u64) -> Option<Vec<u32>> {
+        self.named.clone()
+    }
+    fn follow(&mut self, _: &FlowKey, _: Option<u32>) {}
     fn set_bypass(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

@@ -209,7 +209,11 @@ impl Driver for PacketDriver {
         }
     }
 
-    fn follow(&mut self, _: &FlowKey, _: bool) {}
+    fn missed_since(&self, _: u64) -> Option<Vec<u32>> {
+        Some(Vec::new())
+    }
+
+    fn follow(&mut self, _: &FlowKey, _: Option<u32>) {}
 
     fn set_bypass(&mut self, _: bool) -> io::Result<()> {
         Ok(())

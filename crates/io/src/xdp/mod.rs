@@ -251,9 +251,13 @@ impl Driver for XdpDriver {
         }
     }
 
-    fn follow(&mut self, key: &FlowKey, follows: bool) {
-        let done = self.switches.follow(key, follows);
-        self.not_followed += u64::from(follows && done.is_err());
+    fn missed_since(&self, before: u64) -> Option<Vec<u32>> {
+        self.pulse.missed_since(before)
+    }
+
+    fn follow(&mut self, key: &FlowKey, number: Option<u32>) {
+        let done = self.switches.follow(key, number);
+        self.not_followed += u64::from(number.is_some() && done.is_err());
     }
 
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {

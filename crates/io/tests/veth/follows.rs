@@ -21,7 +21,7 @@ fn following(follows: Follows) -> DriverConfig {
     }
 }
 
-fn follow(box_: &Forwarder, client: &TcpStream, follows: bool) {
+fn follow(box_: &Forwarder, client: &TcpStream, number: Option<u32>) {
     let key = FlowKey {
         src: A.into(),
         dst: B.into(),
@@ -29,7 +29,7 @@ fn follow(box_: &Forwarder, client: &TcpStream, follows: bool) {
         dst_port: 5000,
         ..FlowKey::default()
     };
-    box_.order(move |_, drivers| drivers[0].follow(&key, follows));
+    box_.order(move |_, drivers| drivers[0].follow(&key, number));
     std::thread::sleep(SETTLED);
 }
 
@@ -49,7 +49,7 @@ fn only_what_is_followed_is_taken_and_syns() {
     assert_eq!(before.taken, 1, "the SYN");
     assert!(before.passed_not_followed > 700, "{before:?}");
 
-    follow(&box_, &client, true);
+    follow(&box_, &client, Some(5));
     exchange(&client, &server, MIB);
     let followed = box_.counters();
     assert!(followed.taken > 700, "{followed:?}");
@@ -57,12 +57,12 @@ fn only_what_is_followed_is_taken_and_syns() {
 
     // There is room for one.
     let (second, server_of_second) = lab.connect(5001);
-    follow(&box_, &second, true);
+    follow(&box_, &second, Some(6));
     let stats = box_.order(|_, drivers| drivers[0].stats());
     assert_eq!(stats.not_followed, 1);
     exchange(&second, &server_of_second, MIB);
 
-    follow(&box_, &client, false);
+    follow(&box_, &client, None);
     let before = box_.counters();
     exchange(&client, &server, MIB);
     let after = box_.stop().counters;
@@ -101,6 +101,37 @@ fn packets_say_when_they_came() {
         assert!(late.1 > settled / 2, "{late:?}");
         box_.stop();
     }
+}
+
+/// The connections of a few missed packets are known.
+#[test]
+fn what_is_missed_has_a_number() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let follows = Follows {
+        flows: 10,
+        ..Follows::default()
+    };
+    let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
+        return;
+    };
+    let (client, server) = lab.connect(5000);
+    follow(&box_, &client, Some(5));
+    exchange(&client, &server, MIB);
+    // Nobody reads meanwhile: the first waits in the ring, those after the patience pass.
+    let numbers = box_.order(move |_, drivers| {
+        let before = drivers[0].missed();
+        for _ in 0..3 {
+            (&client).write_all(b"hello").expect("written");
+            std::thread::sleep(SETTLED * 2);
+        }
+        drivers[0].missed_since(before)
+    });
+    let numbers = numbers.expect("they are few");
+    assert!(
+        !numbers.is_empty() && numbers.iter().all(|&n| n == 5),
+        "{numbers:?}"
+    );
+    box_.stop();
 }
 
 /// SYNs beyond the rate go by the bridge: the connections come about all the same.

@@ -54,6 +54,8 @@ pub(crate) struct Known {
     /// What it acknowledges, and how far it takes more.
     pub acked: u32,
     pub edge: u32,
+    /// The furthest that has reached it: what it acknowledges, or what it SACKs beyond that.
+    pub reached: u32,
     /// Its timestamps, if they are in use.
     pub tsval: Option<u32>,
     pub tsecr: Option<u32>,
@@ -342,6 +344,7 @@ impl Gate {
             nxt: end.nxt,
             acked: end.acked,
             edge: end.edge,
+            reached: end.acked,
             tsval: self.timestamps.then_some(other.ts_recent),
             tsecr: self.timestamps.then_some(end.ts_recent),
         }
@@ -351,10 +354,17 @@ impl Gate {
     pub(super) fn known_by(&self, side: Side, segment: &Segment) -> Known {
         let window = u32::from(segment.window) << self.ends[side.index()].scale;
         let stamps = segment.options.timestamps.filter(|_| self.timestamps);
+        let mut reached = segment.ack;
+        for (_, right) in segment.options.sack.iter() {
+            if seq::later(right, reached) {
+                reached = right;
+            }
+        }
         Known {
             nxt: segment.seq.wrapping_add(segment.seq_len()),
             acked: segment.ack,
             edge: segment.ack.wrapping_add(window),
+            reached,
             tsval: stamps.map(|stamps| stamps.val),
             tsecr: stamps.map(|stamps| stamps.ecr),
         }

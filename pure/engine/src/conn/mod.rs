@@ -181,6 +181,10 @@ impl Conn {
         }
         let gate = self.gate.as_ref();
         if gate.is_some_and(|gate| gate.shows_another_way(from, segment)) {
+            if self.is_resumed() {
+                self.lose_sight(ctx);
+                return self.pass_out_of_sight(ctx, from, segment, pkt);
+            }
             self.let_go(ctx, PassReason::UnseenData);
         }
         if let Some(gate) = &mut self.gate {
@@ -460,10 +464,14 @@ impl Conn {
 
     /// Both directions, where governed.
     pub(crate) fn infos(&self) -> impl Iterator<Item = FlowInfo> + '_ {
-        self.flows
-            .iter()
-            .flatten()
-            .map(|f| f.info(self.key_from(f.setup.sender)))
+        let unseen = self.sight.as_ref().map(|_| PassReason::OutOfSight);
+        self.flows.iter().flatten().map(move |flow| {
+            let info = flow.info(self.key_from(flow.setup.sender));
+            FlowInfo {
+                pass: info.pass.or(unseen),
+                ..info
+            }
+        })
     }
 
     /// Reads a word of each cache line that a packet will need: see [`crate::Engine::on_packets`].

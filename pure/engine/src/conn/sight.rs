@@ -51,13 +51,22 @@ pub(super) struct Sight {
 }
 
 impl Sight {
-    /// Both have been seen, and each acknowledges what the other has sent.
+    /// Both have been seen, and each acknowledges what the other has sent. What has been seen of one may be a
+    /// retransmission: it has sent as much as the other SACKs.
     fn agreed(&self) -> Option<[Known; 2]> {
         let [Some(inside), Some(outside)] = self.newest else {
             return None;
         };
         let acks = |by: &Known, of: &Known| goes_on(by.acked, of.nxt, FLIGHT_MAX_BYTES);
-        (acks(&inside, &outside) && acks(&outside, &inside)).then_some([inside, outside])
+        let sent = |of: Known, to: &Known| match goes_on(of.nxt, to.reached, FLIGHT_MAX_BYTES) {
+            true => Known {
+                nxt: to.reached,
+                ..of
+            },
+            false => of,
+        };
+        (acks(&inside, &outside) && acks(&outside, &inside))
+            .then(|| [sent(inside, &outside), sent(outside, &inside)])
     }
 }
 
@@ -101,11 +110,14 @@ impl Conn {
         ctx.emit(pkt, from.other(), &segment);
     }
 
-    /// Those that are followed again are not yet where they were: three refused segments in a row of one
-    /// end say that something was missed.
+    /// It is followed again, and what is under way is not yet known in full.
+    pub(super) fn is_resumed(&self) -> bool {
+        self.flows.iter().flatten().any(|f| f.is_resumed())
+    }
+
+    /// Of those that are followed again, three refused segments in a row of one end say that something was missed.
     pub(super) fn doubts_sight(&self, from: Side) -> bool {
-        let resumed = self.flows.iter().flatten().any(|f| f.is_resumed());
-        resumed && self.gate.as_ref().is_some_and(|gate| gate.is_at_odds(from))
+        self.is_resumed() && self.gate.as_ref().is_some_and(|gate| gate.is_at_odds(from))
     }
 
     /// A segment while the connection is out of sight. True if it is to be judged as usual again.
@@ -153,6 +165,7 @@ mod tests {
             nxt,
             acked,
             edge: acked.wrapping_add(1000),
+            reached: acked,
             tsval: None,
             tsecr: None,
         }
@@ -183,11 +196,22 @@ mod tests {
     }
 
     #[test]
+    fn a_retransmission_does_not_hide_what_was_sent_before_it() {
+        let receiver = Known {
+            reached: 9000,
+            ..known(70, 4000)
+        };
+        let newest = [Some(known(5000, 70)), Some(receiver)];
+        let [sender, _] = Sight { newest, until: 0 }.agreed().expect("they agree");
+        assert_eq!(sender.nxt, 9000);
+    }
+
+    #[test]
     fn an_end_goes_on_from_where_it_was() {
         let before = known(5000, 70);
         assert_eq!(known(9000, 80).after(&before), Some(known(9000, 80)));
         let again = known(4000, 80).after(&before).expect("a retransmission");
-        assert_eq!(again, known(5000, 80));
+        assert_eq!((again.nxt, again.acked), (5000, 80));
         assert_eq!(known(9000, 69).after(&before), None, "an older ACK");
         assert_eq!(known(5000 + UNSEEN_MAX_BYTES + 1, 70).after(&before), None);
         let stamped = |tsval| Known {
