@@ -36,7 +36,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     }
     let mut text: String = flows.iter().map(line).collect();
     if *omitted > 0 {
-        writeln!(text, "… and {omitted} more")?;
+        writeln!(text, "… and {omitted} more connections")?;
     }
     print(&text)
 }

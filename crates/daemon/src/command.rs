@@ -9,7 +9,7 @@ use windlass_policy::Policy;
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// Flows in one worker's answer; the others are only counted.
+/// Flows in one worker's answer, about; further connections are only counted.
 pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
 
 /// A question or an order to a worker.
@@ -30,7 +30,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flows {
     pub flows: Vec<FlowInfo>,
-    /// Flows beyond [`FLOWS_PER_ANSWER`].
+    /// Connections whose flows are beyond [`FLOWS_PER_ANSWER`].
     pub omitted: usize,
 }
 

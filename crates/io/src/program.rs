@@ -32,34 +32,54 @@ enum Control {
     Seed = 7,
 }
 
-/// Packets seen by the XDP program on both interfaces, by what became of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct XdpCounters {
+macro_rules! xdp_counters {
+    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
+        /// Packets seen by the XDP program on both interfaces, by what became of them.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+        pub struct XdpCounters {
+            $($(#[doc = $doc])+ pub $name: u64,)+
+        }
+
+        impl XdpCounters {
+            /// In the order of the program's map `counters`.
+            fn read<E>(mut next: impl FnMut() -> Result<u64, E>) -> Result<Self, E> {
+                Ok(XdpCounters { $($name: next()?,)+ })
+            }
+
+            /// Name and value of each.
+            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
+                [$((stringify!($name), self.$name),)+].into_iter()
+            }
+        }
+    };
+}
+
+xdp_counters! {
     /// Taken into a socket.
-    pub taken: u64,
+    taken,
     /// Passed: bypass is on.
-    pub passed_bypass: u64,
+    passed_bypass,
     /// Passed: not TCP over IPv4 or IPv6 (ARP, ICMP, UDP, unknown IPv6 extensions …).
-    pub passed_not_tcp: u64,
+    passed_not_tcp,
     /// Passed: a fragment.
-    pub passed_fragment: u64,
+    passed_fragment,
     /// Passed: neither port is governed.
-    pub passed_port: u64,
+    passed_port,
     /// Passed: a connection that the worker does not follow, because it has not seen it begin, or leaves it alone.
-    pub passed_not_followed: u64,
+    passed_not_followed,
     /// Passed: headers cut short or contradictory.
-    pub passed_malformed: u64,
+    passed_malformed,
     /// Passed: longer than the interface's MTU allows, so a segment for offload (GSO, GRO, LRO).
     /// Not zero means that an offload keeps flows from being governed.
-    pub passed_too_long: u64,
+    passed_too_long,
     /// Passed: for the box itself, or for everybody.
-    pub passed_local: u64,
+    passed_local,
     /// Passed: arrived on a queue that no driver serves.
-    pub passed_no_socket: u64,
+    passed_no_socket,
     /// Passed: the worker has not read for a while (it is stopped, starved, or stuck).
-    pub passed_unread: u64,
+    passed_unread,
     /// Passed: a SYN beyond the rate at which the box takes new connections in.
-    pub passed_syn_rate: u64,
+    passed_syn_rate,
 }
 
 /// The loaded program. Dropping it detaches it, and the bridge forwards everything.
@@ -162,23 +182,9 @@ impl Program {
         let map = self.ebpf.map("counters").ok_or_else(missing)?;
         let map: PerCpuArray<_, u64> = PerCpuArray::try_from(map).map_err(io::Error::other)?;
         let sum = |index: u32| -> Result<u64, MapError> { Ok(map.get(&index, 0)?.iter().sum()) };
-        let read = || -> Result<XdpCounters, MapError> {
-            Ok(XdpCounters {
-                taken: sum(0)?,
-                passed_bypass: sum(1)?,
-                passed_not_tcp: sum(2)?,
-                passed_fragment: sum(3)?,
-                passed_port: sum(4)?,
-                passed_not_followed: sum(5)?,
-                passed_malformed: sum(6)?,
-                passed_too_long: sum(7)?,
-                passed_local: sum(8)?,
-                passed_no_socket: sum(9)?,
-                passed_unread: sum(10)?,
-                passed_syn_rate: sum(11)?,
-            })
-        };
-        read().map_err(io::Error::other)
+        let mut indices = 0..;
+        let next = || sum(indices.next().unwrap_or(u32::MAX));
+        XdpCounters::read(next).map_err(io::Error::other)
     }
 
     fn map(&mut self, name: &str) -> io::Result<&mut Map> {

@@ -321,7 +321,12 @@ impl Engine {
 
     /// Every governed flow.
     pub fn flows(&self) -> impl Iterator<Item = FlowInfo> + '_ {
-        self.conns.iter().flat_map(|(_, conn)| conn.infos())
+        self.flows_of_each().flatten()
+    }
+
+    /// The governed flows of each connection.
+    pub fn flows_of_each(&self) -> impl Iterator<Item = impl Iterator<Item = FlowInfo> + '_> + '_ {
+        self.conns.iter().map(|(_, conn)| conn.infos())
     }
 
     /// Tells `each` of the connections whose packets are wanted from now on, with the number by which

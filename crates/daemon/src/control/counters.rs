@@ -53,20 +53,8 @@ pub(super) fn of_drivers(all: &[Status]) -> BTreeMap<String, u64> {
 }
 
 pub(super) fn of_xdp(xdp: &XdpCounters) -> BTreeMap<String, u64> {
-    [
-        ("taken", xdp.taken),
-        ("passed_bypass", xdp.passed_bypass),
-        ("passed_not_tcp", xdp.passed_not_tcp),
-        ("passed_fragment", xdp.passed_fragment),
-        ("passed_port", xdp.passed_port),
-        ("passed_not_followed", xdp.passed_not_followed),
-        ("passed_malformed", xdp.passed_malformed),
-        ("passed_too_long", xdp.passed_too_long),
-        ("passed_local", xdp.passed_local),
-        ("passed_no_socket", xdp.passed_no_socket),
-        ("passed_unread", xdp.passed_unread),
-    ]
-    .into_iter()
-    .map(|(name, value)| (name.to_owned(), value))
-    .collect()
+    let named = xdp.each();
+    named
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
 }

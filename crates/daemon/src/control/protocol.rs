@@ -64,7 +64,7 @@ pub enum Answer {
     Flows {
         /// In no particular order.
         flows: Vec<FlowReport>,
-        /// Flows beyond what one answer holds.
+        /// Connections whose flows are beyond what one answer holds.
         omitted: u64,
     },
     /// All counters since the start, summed over the workers.

@@ -174,6 +174,22 @@ fn what_was_left_while_a_worker_stood_still_is_passed_on_unseen() {
     assert_eq!(worker.driver.packets[2].1, 0, "and its memory is free");
 }
 
+/// A packet or two that have gone by are no reason to forget what all the others do.
+#[test]
+fn what_waits_while_a_few_packets_go_by_is_taken() {
+    let mut driver = Memory {
+        missed: 1,
+        named: Some(vec![7]),
+        ..Memory::default()
+    };
+    driver.incoming[Side::Outside.index()].extend([frame(1), frame(2)]);
+    let (_workers, mut commands) = Workers::new(1);
+    let mut worker = Worker::new(driver, engine(), commands.remove(0), None);
+    assert_eq!(worker.turn().unwrap(), 2);
+    assert_eq!(worker.engine.counters().get("packets"), Some(2));
+    assert_eq!((worker.driver.beats, worker.missed), (2, 1));
+}
+
 #[test]
 fn a_worker_that_stops_sends_on_what_it_has_received() {
     let mut driver = Memory::default();
