@@ -32,6 +32,8 @@ pub(crate) struct Worker<D> {
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
     missed: u64,
+    /// A flood of SYNs is on.
+    pressed: bool,
     turned_at: u64,
 }
 
@@ -50,6 +52,7 @@ impl<D: Driver> Worker<D> {
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
+            pressed: false,
             turned_at: monotonic_ns(),
         }
     }
@@ -94,6 +97,10 @@ impl<D: Driver> Worker<D> {
         self.engine
             .take_follows(|key, number| driver.follow(&key, number));
         self.driver.transmit(&mut self.tx)?;
+        if self.engine.is_pressed() != self.pressed {
+            self.pressed = !self.pressed;
+            self.driver.limit_syns(self.pressed);
+        }
         if let Some(probe) = &mut self.probe
             && probe.due() <= now
         {

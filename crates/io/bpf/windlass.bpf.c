@@ -31,8 +31,7 @@ enum {
 	MAX_FRAME,	/* longest frame to take, bytes: a GSO segment goes by the bridge */
 	PATIENCE_MS,	/* how long a socket may go unread before its packets pass; 0: for ever */
 	ALL_FLOWS,	/* 1: packets of every connection are taken, `followed` is not looked at */
-	SYN_NS,		/* time of one SYN at the rate of a socket, ns; 0: any rate */
-	PREFIX_SYN_NS,	/* the same at the rate of a source prefix */
+	PREFIX_SYN_NS,	/* time of one SYN at the rate of a source prefix, ns; 0: any rate */
 	SEED,		/* keeps others from choosing who shares a share */
 	CONTROL_ENTRIES,
 };
@@ -100,12 +99,18 @@ struct {
 } followed SEC(".maps");
 
 /* When the SYNs that were taken so far would have come at the rate that is allowed, ns: of each socket,
- * and of each source prefix. Two CPUs may write at once; a SYN more is taken then. */
+ * and of each source prefix. Two CPUs may write at once; a SYN more is taken then. The workers set the rate of
+ * their sockets. */
+struct syn_rate {
+	__u64 due;
+	__u64 each;	/* time of one SYN, ns; 0: any rate */
+};
+
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MAX_SOCKETS);
 	__type(key, __u32);
-	__type(value, __u64);
+	__type(value, struct syn_rate);
 } syns_of_socket SEC(".maps");
 
 struct {
@@ -260,14 +265,12 @@ static __always_inline int is_read(__u32 queue, int follows, __u32 number)
 }
 
 /* A place in time for one more at a rate of one in `each` ns, up to a burst ahead of the clock. */
-static __always_inline int has_turn(void *map, __u32 index, __u32 each, __u64 now)
+static __always_inline int has_turn(__u64 *due, __u64 each, __u64 now)
 {
-	__u64 *due = bpf_map_lookup_elem(map, &index);
-	__u64 at;
+	__u64 at = *due > now ? *due : now;
 
-	if (!due || !each)
+	if (!each)
 		return 1;
-	at = *due > now ? *due : now;
 	if (at - now > SYN_BURST_NS)
 		return 0;
 	*due = at + each;
@@ -288,10 +291,14 @@ static __always_inline __u32 share(const __u64 *src)
 /* Whether the worker is asked to follow the connection that this SYN begins. */
 static __always_inline int is_admitted(const __u64 *src, __u32 socket)
 {
+	__u32 prefix = share(src);
+	__u64 *of_prefix = bpf_map_lookup_elem(&syns_of_prefix, &prefix);
+	struct syn_rate *of_socket = bpf_map_lookup_elem(&syns_of_socket, &socket);
 	__u64 now = bpf_ktime_get_ns();
 
-	return has_turn(&syns_of_prefix, share(src), setting(PREFIX_SYN_NS), now) &&
-	       has_turn(&syns_of_socket, socket, setting(SYN_NS), now);
+	return of_prefix && of_socket &&
+	       has_turn(of_prefix, setting(PREFIX_SYN_NS), now) &&
+	       has_turn(&of_socket->due, of_socket->each, now);
 }
 
 /* What lies in front of a packet that is taken; src/xdp/frames.rs: arrived_at. */

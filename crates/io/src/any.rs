@@ -86,6 +86,9 @@ impl Driver for AnyDriver {
     fn follow(&mut self, key: &FlowKey, number: Option<u32>) {
         each!(self, d => d.follow(key, number));
     }
+    fn limit_syns(&mut self, flood: bool) {
+        each!(self, d => d.limit_syns(flood));
+    }
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         each!(self, d => d.set_bypass(on))
     }

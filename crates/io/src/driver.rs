@@ -31,6 +31,9 @@ pub trait Driver: Pool {
     /// [`Driver::missed_since`]. `None`: the kernel forwards them, and only a SYN of that name comes. What the kernel refuses is counted ([`DriverStats::not_followed`]). No
     /// effect where [`DriverConfig::follows`] is `None`, and on drivers that stand instead of a bridge.
     fn follow(&mut self, key: &FlowKey, number: Option<u32>);
+    /// A flood is on: a tenth of [`Follows::syns_per_second`] is taken; or it is over. No effect on drivers that
+    /// stand instead of a bridge.
+    fn limit_syns(&mut self, flood: bool);
     /// True: the kernel forwards everything. Concerns all drivers of the session at once. No effect
     /// on drivers that stand instead of a bridge.
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;

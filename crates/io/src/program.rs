@@ -27,9 +27,8 @@ enum Control {
     MaxFrame = 2,
     PatienceMs = 3,
     AllFlows = 4,
-    SynNs = 5,
-    PrefixSynNs = 6,
-    Seed = 7,
+    PrefixSynNs = 5,
+    Seed = 6,
 }
 
 macro_rules! xdp_counters {
@@ -142,7 +141,6 @@ impl Program {
         switches.set(Control::AllPorts, u32::from(config.ports.is_empty()))?;
         switches.set(Control::PatienceMs, config.patience_ms)?;
         switches.set(Control::AllFlows, u32::from(config.follows.is_none()))?;
-        switches.set(Control::SynNs, ns_each(follows.syns_per_second))?;
         let of_prefix = follows.syns_per_second_per_prefix;
         switches.set(Control::PrefixSynNs, ns_each(of_prefix))?;
         switches.set(Control::Seed, config.seed)?;
@@ -171,7 +169,9 @@ impl Program {
     pub(crate) fn switches(&self) -> io::Result<Switches> {
         let control = Map::Array(self.same_map("control")?);
         let followed = Map::HashMap(self.same_map("followed")?);
+        let syns = Map::Array(self.same_map("syns_of_socket")?);
         Ok(Switches {
+            syns: Array::try_from(syns).map_err(io::Error::other)?,
             control: Array::try_from(control).map_err(io::Error::other)?,
             followed: HashMap::try_from(followed).map_err(io::Error::other)?,
         })
@@ -222,6 +222,8 @@ fn missing() -> io::Error {
 /// What a running worker may change.
 pub(crate) struct Switches {
     control: Array<MapData, u32>,
+    /// `struct syn_rate` of each socket.
+    syns: Array<MapData, [u64; 2]>,
     followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u32>,
 }
 
@@ -245,6 +247,16 @@ impl Switches {
             None => self.followed.remove(&key),
         };
         done.map_err(io::Error::other)
+    }
+
+    /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.
+    pub(crate) fn set_syn_rate(&mut self, queue: u32, per_second: u32) -> io::Result<()> {
+        for side in [Side::Inside, Side::Outside] {
+            let index = side.index() as u32 * QUEUES_PER_SIDE + queue;
+            let rate = [0, u64::from(ns_each(per_second))];
+            self.syns.set(index, rate, 0).map_err(io::Error::other)?;
+        }
+        Ok(())
     }
 
     fn set(&mut self, which: Control, value: u32) -> io::Result<()> {

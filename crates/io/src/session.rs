@@ -214,6 +214,7 @@ fn open_queue(
         frames: config.frames,
         frame_size: config.frame_size,
         seed: config.seed,
+        syns_per_second: config.follows.unwrap_or_default().syns_per_second,
         native: mode == Mode::Native,
     };
     let (driver, obtained) = XdpDriver::open(place, program.switches()?, program.pulse(queue)?)?;

@@ -14,6 +14,10 @@ const BUCKETS: usize = 4096;
 const V6_PREFIX_BITS: u32 = 48;
 const V4_PREFIX_BITS: u32 = 96 + 24;
 
+/// More than one in this many of the handshakes that may be under way are: somebody floods, and most of them will never
+/// complete. It is over when there are half as many.
+const PRESSED_FRACTION: usize = 4;
+
 /// The part of the books that a connection belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Bucket(u16);
@@ -31,6 +35,7 @@ pub(crate) struct Admission {
     /// Oldest first: slab index of the connection, and when it began. Some are open by now, or gone.
     queue: VecDeque<(u32, Nanos)>,
     half_open: usize,
+    pressed: bool,
     by_prefix: Vec<Share>,
     seed: u64,
 }
@@ -40,6 +45,7 @@ impl Admission {
         Admission {
             queue: VecDeque::new(),
             half_open: 0,
+            pressed: false,
             by_prefix: vec![Share::default(); BUCKETS],
             seed,
         }
@@ -76,6 +82,13 @@ impl Admission {
         self.half_open >= limits.half_open
     }
 
+    /// So many handshakes are under way that most of them will never complete.
+    pub(crate) fn is_pressed(&mut self, limits: &Limits) -> bool {
+        let fraction = PRESSED_FRACTION * if self.pressed { 2 } else { 1 };
+        self.pressed = self.half_open > limits.half_open / fraction;
+        self.pressed
+    }
+
     /// A connection begins, with its handshake.
     pub(crate) fn begin(&mut self, index: u32, now: Nanos, bucket: Bucket) {
         self.queue.push_back((index, now));
@@ -100,12 +113,15 @@ impl Admission {
         share.connections = share.connections.saturating_sub(1);
     }
 
-    /// The oldest that is still under way. `is_half_open` says so of a connection and its beginning.
+    /// The oldest that is still under way, if it began before `before`. `is_half_open` says so of a connection and its
+    /// beginning.
     pub(crate) fn oldest(
         &mut self,
+        before: Nanos,
         mut is_half_open: impl FnMut(u32, Nanos) -> bool,
     ) -> Option<u32> {
-        while let Some((index, began)) = self.queue.pop_front() {
+        while let Some(&(index, began)) = self.queue.front().filter(|(_, began)| *began < before) {
+            self.queue.pop_front();
             if is_half_open(index, began) {
                 return Some(index);
             }

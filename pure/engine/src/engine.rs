@@ -3,6 +3,7 @@
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use slab::Slab;
+use windlass_cc::SECOND;
 use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
 
 use crate::admission::Admission;
@@ -13,6 +14,11 @@ use crate::decide::Decide;
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
+
+/// How long a handshake may take under a flood, ns.
+const PRESSED_HANDSHAKE_TIMEOUT: Nanos = 10 * SECOND;
+/// Handshakes forgotten in one call, at most.
+const EVICTED_AT_ONCE: usize = 64;
 
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
@@ -217,6 +223,14 @@ impl Engine {
             self.follow(index);
         }
         self.fired = fired;
+        if self.is_pressed() {
+            self.evict_slow(now, pool, out);
+        }
+    }
+
+    /// So many handshakes are under way that somebody floods: whoever feeds the engine may keep most SYNs from it.
+    pub fn is_pressed(&mut self) -> bool {
+        self.admission.is_pressed(&self.limits)
     }
 
     /// Turns enforcement off for all flows at once, or on again for new connections. What waits is
@@ -435,24 +449,45 @@ impl Engine {
         self.admission.end(conn.bucket);
     }
 
-    /// Makes room for another handshake: the oldest is least likely to be completed.
+    /// Makes room for another handshake.
     fn evict_half_open<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
         let conns = &self.conns;
-        let under_way = |index: u32, began: Nanos| {
-            let conn = conns.get(index as usize);
-            conn.is_some_and(|conn| conn.began == began && conn.half_open)
+        self.admission
+            .tidy(|index, began| is_under_way(conns, index, began));
+        if self.admission.is_full(&self.limits) {
+            self.evict_oldest(now, Nanos::MAX, pool, out);
+        }
+    }
+
+    /// Under a flood, handshakes that take long are not waited for.
+    fn evict_slow<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
+        let before = now.saturating_sub(PRESSED_HANDSHAKE_TIMEOUT);
+        for _ in 0..EVICTED_AT_ONCE {
+            if !self.evict_oldest(now, before, pool, out) {
+                return;
+            }
+        }
+    }
+
+    /// Forgets the handshake that began first, if it did before `before`: it is least likely to be completed. Not one
+    /// by chance: a handshake that is the oldest of as many has waited for longest.
+    fn evict_oldest<P: Pool>(
+        &mut self,
+        now: Nanos,
+        before: Nanos,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) -> bool {
+        let conns = &self.conns;
+        let under_way = |index, began| is_under_way(conns, index, began);
+        let Some(index) = self.admission.oldest(before, under_way) else {
+            return false;
         };
-        self.admission.tidy(under_way);
-        if !self.admission.is_full(&self.limits) {
-            return;
-        }
-        // Not one by chance: a handshake that is the oldest of as many has waited for longest.
-        if let Some(index) = self.admission.oldest(under_way) {
-            let (mut ctx, conns, _) = self.split(now, pool, out);
-            conns[index as usize].let_go(&mut ctx, PassReason::Closed);
-            ctx.counters.half_open_evicted += 1;
-            self.forget(index);
-        }
+        let (mut ctx, conns, _) = self.split(now, pool, out);
+        conns[index as usize].let_go(&mut ctx, PassReason::Closed);
+        ctx.counters.half_open_evicted += 1;
+        self.forget(index);
+        true
     }
 
     #[allow(clippy::too_many_arguments)]
@@ -501,6 +536,12 @@ impl Engine {
             checksum,
         });
     }
+}
+
+/// The handshake that began then in this place of the slab has not ended.
+fn is_under_way(conns: &Slab<Conn>, index: u32, began: Nanos) -> bool {
+    let conn = conns.get(index as usize);
+    conn.is_some_and(|conn| conn.began == began && conn.half_open)
 }
 
 /// A SYN that begins a connection.

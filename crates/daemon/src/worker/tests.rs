@@ -94,6 +94,7 @@ impl Driver for Memory {
         self.named.clone()
     }
     fn follow(&mut self, _: &FlowKey, _: Option<u32>) {}
+    fn limit_syns(&mut self, _: bool) {}
     fn set_bypass(&mut self, _on: bool) -> io::Result<()> {
         Ok(())
     }

@@ -215,6 +215,8 @@ impl Driver for PacketDriver {
 
     fn follow(&mut self, _: &FlowKey, _: Option<u32>) {}
 
+    fn limit_syns(&mut self, _: bool) {}
+
     fn set_bypass(&mut self, _: bool) -> io::Result<()> {
         Ok(())
     }

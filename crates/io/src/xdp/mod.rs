@@ -21,6 +21,8 @@ use frames::Frames;
 use port::Port;
 use socket::{Binding, Socket};
 
+/// Under a flood, one part in this many of the SYNs that are taken otherwise.
+const FLOOD_DIVISOR: u32 = 10;
 /// Longest sleep while packets wait for room in the kernel, nanoseconds.
 const TX_RETRY_NS: u64 = 50_000;
 /// Longest sleep while reception stands still for want of frames, nanoseconds.
@@ -45,6 +47,8 @@ pub(crate) struct Place {
     pub(crate) frame_size: u32,
     /// The program's.
     pub(crate) seed: u32,
+    /// SYNs of unknown connections taken from each side; 0: any number.
+    pub(crate) syns_per_second: u32,
     /// The interfaces can be asked for zero copy.
     pub(crate) native: bool,
 }
@@ -60,6 +64,8 @@ pub struct XdpDriver {
     rx_starved: u64,
     starved: bool,
     not_followed: u64,
+    queue: u32,
+    syns_per_second: u32,
 }
 
 impl XdpDriver {
@@ -83,7 +89,7 @@ impl XdpDriver {
                 };
                 match bind_both(&frames, &place, binding) {
                     Ok((sockets, obtained)) => {
-                        let driver = Self::new(frames, sockets, obtained, switches, pulse);
+                        let driver = Self::new(&place, frames, sockets, obtained, switches, pulse);
                         return Ok((driver, obtained));
                     }
                     Err(e) => refused = e,
@@ -94,6 +100,7 @@ impl XdpDriver {
     }
 
     fn new(
+        place: &Place,
         frames: Frames,
         sockets: [Socket; 2],
         obtained: Obtained,
@@ -110,7 +117,10 @@ impl XdpDriver {
             rx_starved: 0,
             starved: false,
             not_followed: 0,
+            queue: place.queue,
+            syns_per_second: place.syns_per_second,
         };
+        driver.limit_syns(false);
         driver.refill();
         driver
     }
@@ -258,6 +268,15 @@ impl Driver for XdpDriver {
     fn follow(&mut self, key: &FlowKey, number: Option<u32>) {
         let done = self.switches.follow(key, number);
         self.not_followed += u64::from(number.is_some() && done.is_err());
+    }
+
+    fn limit_syns(&mut self, flood: bool) {
+        let rate = match flood {
+            true if self.syns_per_second > 0 => (self.syns_per_second / FLOOD_DIVISOR).max(1),
+            _ => self.syns_per_second,
+        };
+        // With the rate of before, a flood costs more, and nothing goes wrong.
+        let _ = self.switches.set_syn_rate(self.queue, rate);
     }
 
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {

@@ -166,3 +166,33 @@ fn syns_beyond_the_rate_go_by_the_bridge() {
         assert!(counters.passed_syn_rate > 0, "{counters:?}, {took:?}");
     }
 }
+
+#[test]
+fn under_a_flood_a_tenth_of_the_syns_is_taken() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let follows = Follows {
+        flows: 1000,
+        syns_per_second: 400,
+        ..Follows::default()
+    };
+    let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
+        return;
+    };
+    let listener = lab.within("b", || TcpListener::bind((B, 5000)));
+    let _listener = listener.expect("listen");
+    let taken_of_forty = |flood: bool| {
+        box_.order(move |_, drivers| drivers[0].limit_syns(flood));
+        let before = box_.counters().taken;
+        let streams = lab.within("a", || {
+            let connect = |_| TcpStream::connect((B, 5000)).expect("connect");
+            (0..40).map(connect).collect::<Vec<_>>()
+        });
+        drop(streams);
+        box_.counters().taken - before
+    };
+    assert_eq!(taken_of_forty(false), 40);
+    let under_flood = taken_of_forty(true);
+    assert!((10..40).contains(&under_flood), "{under_flood}");
+    assert_eq!(taken_of_forty(false), 40);
+    box_.stop();
+}

@@ -48,6 +48,37 @@ fn handshakes_under_way_are_limited() {
     assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
 }
 
+/// Handshakes that take long are not waited for while there are many.
+#[test]
+fn under_a_flood_handshakes_have_ten_seconds() {
+    let limits = Limits {
+        half_open: 100,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    for client in 0..20 {
+        let frame = syn(&bench, client << 8);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    assert!(!bench.engine.is_pressed());
+    bench.pass(SECOND);
+    for client in 20..40 {
+        let frame = syn(&bench, client << 8);
+        bench.put_frame(Side::Outside, &frame);
+    }
+    assert!(bench.engine.is_pressed());
+    let at = bench.now + 9 * SECOND + SECOND / 2;
+    let timer = |bench: &mut Bench, at: Nanos| {
+        bench.engine.on_timer(at, &mut bench.pool, &mut Vec::new());
+    };
+    timer(&mut bench, at);
+    assert_eq!(bench.engine.connections(), 20, "the first were too slow");
+    assert!(bench.engine.is_pressed(), "it is not over yet");
+    timer(&mut bench, at + SECOND);
+    assert_eq!(bench.engine.connections(), 0);
+    assert!(!bench.engine.is_pressed());
+}
+
 /// One prefix does not fill the table, and its places come back.
 #[test]
 fn a_prefix_has_a_share_of_the_table() {
