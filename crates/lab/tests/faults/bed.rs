@@ -1,0 +1,120 @@
+//! What a scenario runs on: hosts, the link, and the plain bridge or the box between them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use nix::sys::signal::Signal;
+use serde_json::Value;
+use windlass_experiment::Setup;
+use windlass_experiment::setup::{Pair, client_address};
+use windlass_lab::emulator::{Emulator, Ends, Path};
+
+use crate::daemon::Daemon;
+use crate::lab::Lab;
+use crate::load::Load;
+
+/// Two, so that the link knows the transfers' packets from a flood's answers and drops these.
+const CLIENTS: usize = 2;
+
+/// What stands between the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Middle {
+    Bridge,
+    Box,
+}
+
+pub struct Bed {
+    pub load: Load,
+    pub daemon: Option<Daemon>,
+    link: Option<Emulator>,
+    pub lab: Lab,
+    pub middle: Middle,
+}
+
+impl Bed {
+    /// Makes all of it; the box with these lines of configuration.
+    pub fn make(middle: Middle, path: &Path, seed: u64, config: &str) -> Result<Bed> {
+        let lab = Lab::with_clients(CLIENTS)?;
+        // Answers to strangers leave by where the client is, as they would by a router.
+        let gateway = client_address(0);
+        let server = &lab.topology.servers[0];
+        server.ip(&format!("route add default via {gateway} dev eth0"))?;
+        let ends = Ends::open(&lab.topology)?;
+        let link = Emulator::start(ends, &line(path, seed))?;
+        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, config));
+        Ok(Bed {
+            load: Load::start(&lab)?,
+            daemon,
+            link: Some(link),
+            lab,
+            middle,
+        })
+    }
+
+    /// Kills the box and starts another one.
+    pub fn restart(&mut self, config: &str) {
+        if let Some(mut daemon) = self.daemon.take() {
+            daemon.end(Signal::SIGKILL);
+        }
+        self.daemon = Some(Daemon::start(&self.lab, config));
+    }
+
+    /// A counter of the engine; 0 for the bridge.
+    pub fn counter_or_zero(&self, name: &str) -> u64 {
+        self.counter("engine", name)
+    }
+
+    /// A counter of the box, by its two names; 0 for the bridge.
+    pub fn counter(&self, part: &str, name: &str) -> u64 {
+        let counters = self.daemon.as_ref().map(Daemon::counters);
+        counters.map_or(0, |c| counter(&c, part, name))
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        self.daemon.as_ref().map_or(0, Daemon::resident_bytes)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        let record = self.link.take().map(Emulator::stop);
+        if let Some(Ok((record, _))) = record
+            && record.mishaps > 0
+        {
+            println!("   {} frames lost beside the link's model", record.mishaps);
+        }
+    }
+}
+
+fn line(path: &Path, seed: u64) -> Setup {
+    let mut setup = path.setup(seed);
+    setup.pairs = (0..CLIENTS)
+        .map(|client| Pair {
+            server: 0,
+            client,
+            route: vec![0],
+            extra_delay_ns: 0,
+        })
+        .collect();
+    setup
+}
+
+pub fn counter(counters: &Value, part: &str, name: &str) -> u64 {
+    counters[part][name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no counter {part}/{name}: {counters}"))
+}
+
+/// Waits until something is so, and tells how long it took; none: it was not in time.
+pub fn wait_until(limit: Duration, mut so: impl FnMut() -> bool) -> Option<Duration> {
+    let begin = Instant::now();
+    loop {
+        if so() {
+            return Some(begin.elapsed());
+        }
+        if begin.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}

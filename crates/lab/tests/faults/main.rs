@@ -1,0 +1,77 @@
+//! Floods and faults, with the plain bridge beside the box: the same load, the same links, one after
+//! the other. Needs root.
+//!
+//! Without a word more it takes two minutes. `WINDLASS_FAULTS=full` takes ten, `WINDLASS_FAULTS_S=3600`
+//! runs `soak` for an hour. Tables go to `WINDLASS_FAULTS_REPORT` (a folder); docs/faults.md has the last one.
+
+mod bars;
+mod bed;
+mod connection;
+mod content;
+#[path = "../inline/daemon.rs"]
+mod daemon;
+mod flood;
+mod frames;
+#[path = "../inline/lab.rs"]
+mod lab;
+mod load;
+mod outcome;
+#[path = "../program/mod.rs"]
+mod program;
+mod report;
+mod starve;
+mod syn_flood;
+mod transfer;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use windlass_lab::command::{IP, check_host};
+
+use frames::Kind;
+
+/// Times are measured: one scenario at a time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Leave to run alone; none where it cannot run.
+fn alone() -> Option<MutexGuard<'static, ()>> {
+    match check_host(&[IP, ("ping", "iputils-ping")]) {
+        Ok(()) => Some(ALONE.lock().unwrap_or_else(PoisonError::into_inner)),
+        Err(reason) => {
+            println!("skipped: {reason}");
+            None
+        }
+    }
+}
+
+/// All of it, or the part of `make test`.
+fn full() -> bool {
+    std::env::var("WINDLASS_FAULTS").is_ok_and(|mode| mode == "full")
+}
+
+/// The first in full, the second otherwise.
+fn either<T>(in_full: T, in_short: T) -> T {
+    if full() { in_full } else { in_short }
+}
+
+#[test]
+fn syns_at_a_rate() {
+    let Some(_alone) = alone() else { return };
+    let frames = either(1_000_000, 320_000);
+    let rate = Some(80_000);
+    let kind = Kind::Syn;
+    syn_flood::compare(
+        "80,000 SYNs a second",
+        syn_flood::Shape { kind, rate, frames },
+    );
+}
+
+#[test]
+fn syns_at_the_highest_rate() {
+    let Some(_alone) = alone() else { return };
+    let frames = either(10_000_000, 1_000_000);
+    let (kind, rate) = (Kind::Syn, None);
+    syn_flood::compare(
+        "SYNs, highest rate",
+        syn_flood::Shape { kind, rate, frames },
+    );
+}
