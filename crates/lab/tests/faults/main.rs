@@ -8,6 +8,7 @@ mod bars;
 mod bed;
 mod connection;
 mod content;
+mod crowd;
 #[path = "../inline/daemon.rs"]
 mod daemon;
 mod flood;
@@ -20,10 +21,13 @@ mod outcome;
 mod program;
 mod report;
 mod starve;
+mod starved;
+mod stopped;
 mod syn_flood;
 mod transfer;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use windlass_lab::command::{IP, check_host};
 
@@ -74,4 +78,35 @@ fn syns_at_the_highest_rate() {
         "SYNs, highest rate",
         syn_flood::Shape { kind, rate, frames },
     );
+}
+
+#[test]
+fn stopped_and_continued() {
+    let Some(_alone) = alone() else { return };
+    let (count, time) = either((20, 5), (3, 1));
+    let time = Duration::from_secs(time);
+    stopped::compare(stopped::Stops { count, time });
+}
+
+#[test]
+fn a_crowd() {
+    let Some(_alone) = alone() else { return };
+    crowd::compare(either(2_000, 1_000), 0);
+}
+
+#[test]
+fn a_crowd_on_starved_cores() {
+    let Some(_alone) = alone() else { return };
+    crowd::compare(either(2_000, 1_000), 4);
+}
+
+#[test]
+fn transfers_beside_spinning_processes() {
+    let Some(_alone) = alone() else { return };
+    starved::compare(starved::Shape {
+        transfers: 120,
+        bytes: either(1_000_000, 500_000),
+        spinners: 4,
+        rounds: either(3, 1),
+    });
 }

@@ -55,6 +55,19 @@ impl Outcome {
         Outcome::wait(transfers, limit)
     }
 
+    pub fn sum<'a>(all: impl Iterator<Item = &'a Outcome>) -> Outcome {
+        let mut sum = Outcome::default();
+        for one in all {
+            sum.complete += one.complete;
+            sum.running += one.running;
+            sum.failures.extend_from_slice(&one.failures);
+            sum.longest_stall = sum.longest_stall.max(one.longest_stall);
+            sum.times.extend(&one.times);
+        }
+        sum.times.sort();
+        sum
+    }
+
     pub fn not_complete(&self) -> usize {
         self.running + self.failures.len()
     }
