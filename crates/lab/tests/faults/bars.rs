@@ -17,6 +17,11 @@ pub const FLOOD_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Aim);
 /// Until new connections are governed again, s.
 pub const GOVERNED_AGAIN_S: (Bar, Weight) = (Bar::AtMost(1.0), Aim);
 
+/// Transfers that packets with right checksums and wrong contents end, beside the bridge's.
+pub const NOISE_FAILS: (Bar, Weight) = (Bar::OfBridgeAtMost(1.0), Aim);
+/// Transfers that are governed when the noise is over, of those that were before.
+pub const NOISE_GOVERNED: (Bar, Weight) = (Bar::OfBridgeAtLeast(1.0), Aim);
+
 /// Longest stall of a transfer under a box that stands still, s.
 pub const STOPPED_STALL_S: (Bar, Weight) = (Bar::AtMost(1.0), Aim);
 /// Longest stall under a box that is killed, beside that of the same load in peace.

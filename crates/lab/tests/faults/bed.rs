@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use nix::sys::signal::Signal;
 use serde_json::Value;
 use windlass_experiment::Setup;
 use windlass_experiment::setup::{Pair, client_address};
@@ -51,14 +50,6 @@ impl Bed {
         })
     }
 
-    /// Kills the box and starts another one.
-    pub fn restart(&mut self, config: &str) {
-        if let Some(mut daemon) = self.daemon.take() {
-            daemon.end(Signal::SIGKILL);
-        }
-        self.daemon = Some(Daemon::start(&self.lab, config));
-    }
-
     /// A counter of the engine; 0 for the bridge.
     pub fn counter_or_zero(&self, name: &str) -> u64 {
         self.counter("engine", name)
@@ -68,6 +59,22 @@ impl Bed {
     pub fn counter(&self, part: &str, name: &str) -> u64 {
         let counters = self.daemon.as_ref().map(Daemon::counters);
         counters.map_or(0, |c| counter(&c, part, name))
+    }
+
+    /// Downloads that the box governs now: it is their sender's window and repairs their losses.
+    pub fn governed_downloads(&self) -> usize {
+        let Some(daemon) = &self.daemon else {
+            return 0;
+        };
+        let shown: Value =
+            serde_json::from_str(&daemon.ask(&["flow", "show", "-j"])).expect("JSON");
+        let flows = shown.as_array().expect("flows");
+        let governed = |flow: &&Value| {
+            flow["sender"] == "inside"
+                && flow["passed"].is_null()
+                && flow["in_senders_hands"] == false
+        };
+        flows.iter().filter(governed).count()
     }
 
     pub fn resident_bytes(&self) -> u64 {

@@ -110,7 +110,7 @@ struct Generator {
 impl Generator {
     fn new(plan: Plan, stop: Arc<AtomicBool>, sent: Arc<AtomicU64>) -> Result<Generator> {
         let tap = match plan.kind {
-            Kind::Mutated => Some(Interface::open(&emulator_far(0))?),
+            Kind::Damaged | Kind::Forged => Some(Interface::open(&emulator_far(0))?),
             _ => None,
         };
         Ok(Generator {

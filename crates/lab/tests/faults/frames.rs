@@ -29,8 +29,12 @@ pub enum Kind {
     Udp,
     /// First fragments of TCP segments, and later ones.
     Fragment,
-    /// Copies of the client's own packets, with some bits turned.
-    Mutated,
+    /// Copies of the client's own packets with some bits turned, whose checksums are wrong: no end
+    /// takes them.
+    Damaged,
+    /// Copies of the client's own packets with right checksums and with sequence and acknowledgement
+    /// numbers by chance: hardly one in a million is acceptable.
+    Forged,
 }
 
 /// Makes them.
@@ -59,7 +63,8 @@ impl Maker {
                 let later = self.random.bits() as u16 & 0x3ff;
                 self.tcp(frame, ACK, &[0; 20], MORE_FRAGMENTS | later);
             }
-            Kind::Mutated => self.mutate(frame, real),
+            Kind::Damaged => self.damage(frame, real),
+            Kind::Forged => self.forge(frame, real),
         }
     }
 
@@ -113,28 +118,34 @@ impl Maker {
         frame[ETHERNET_BYTES + 10..ETHERNET_BYTES + 12].copy_from_slice(&sum.to_be_bytes());
     }
 
-    /// Turns one to four bits behind the Ethernet header; of every other copy the checksum is made right again
-    /// unless its flags or addresses have changed: nobody shall end a connection or begin one by it.
-    fn mutate(&mut self, frame: &mut Vec<u8>, real: &[u8]) {
+    /// Turns one to four bits behind the Ethernet header. Where that leaves the checksum right, turns
+    /// one more: no end shall take it.
+    fn damage(&mut self, frame: &mut Vec<u8>, real: &[u8]) {
         frame.clear();
         frame.extend_from_slice(real);
-        if real.len() <= TCP_AT {
+        if real.len() < TCP_AT + 20 {
             return;
         }
-        let bits = self.random.bits();
-        for turn in 0..1 + bits % 4 {
+        for _ in 0..1 + self.random.bits() % 4 {
             let at =
                 self.random
                     .between(ETHERNET_BYTES as u64, real.len() as u64 - 1) as usize;
-            frame[at] ^= 1 << ((bits >> (8 + 3 * turn)) & 7);
+            frame[at] ^= 1 << (self.random.bits() & 7);
         }
-        let flags_at = TCP_AT + 13;
-        let same = |range: std::ops::Range<usize>| frame.get(range.clone()) == real.get(range);
-        if bits & 1 << 40 == 0 && same(ETHERNET_BYTES..TCP_AT) && same(flags_at..flags_at + 1) {
-            frame[TCP_AT + 16..TCP_AT + 18].fill(0);
-            let sum = transport_sum(&frame[ETHERNET_BYTES..], TCP);
-            frame[TCP_AT + 16..TCP_AT + 18].copy_from_slice(&sum.to_be_bytes());
+        if transport_sum(&frame[ETHERNET_BYTES..], TCP) == 0 {
+            frame[TCP_AT + 16] ^= 1;
         }
+    }
+
+    fn forge(&mut self, frame: &mut Vec<u8>, real: &[u8]) {
+        frame.clear();
+        frame.extend_from_slice(real);
+        if real.len() < TCP_AT + 20 {
+            return;
+        }
+        let numbers = self.random.bits().to_be_bytes();
+        frame[TCP_AT + 4..TCP_AT + 12].copy_from_slice(&numbers);
+        complete(frame);
     }
 }
 
@@ -187,7 +198,13 @@ fn floods_are_well_formed() {
         Maker::new(Kind::Syn, 80, 1).make(&mut frame, &[]);
         frame.clone()
     };
-    Maker::new(Kind::Mutated, 80, 1).make(&mut frame, &syn);
-    assert_eq!(frame.len(), syn.len());
-    assert_ne!(frame, syn);
+    let mut damaged = Maker::new(Kind::Damaged, 80, 1);
+    for _ in 0..1000 {
+        damaged.make(&mut frame, &syn);
+        let segment = parse(&frame, frame.len() as u32);
+        assert!(!segment.is_ok_and(|s| verify_tcp(&frame, &s)));
+    }
+    Maker::new(Kind::Forged, 80, 1).make(&mut frame, &syn);
+    let segment = parse(&frame, frame.len() as u32).expect("TCP");
+    assert!(verify_tcp(&frame, &segment) && frame != syn);
 }

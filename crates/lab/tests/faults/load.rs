@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -36,8 +36,6 @@ struct Shared {
     transfers: Mutex<Vec<Arc<Transfer>>>,
     wake: EventFd,
     stop: AtomicBool,
-    /// Connections that the outside has to begin, as far as they are begun.
-    dialled: AtomicU64,
 }
 
 /// Running transfers. Dropping it breaks them off.
@@ -58,7 +56,6 @@ impl Load {
             transfers: Mutex::default(),
             wake: EventFd::from_flags(nix::sys::eventfd::EfdFlags::EFD_NONBLOCK)?,
             stop: AtomicBool::new(false),
-            dialled: AtomicU64::new(0),
         });
         let namespace = client.open()?;
         let mut ends = Ends::new(Arc::clone(&shared), listener, to)?;
@@ -81,6 +78,11 @@ impl Load {
         drop(all);
         let _ = self.shared.wake.write(1);
         transfer
+    }
+
+    /// All transfers that have been begun.
+    pub fn begun(&self) -> Vec<Arc<Transfer>> {
+        self.shared.transfers.lock().expect("no panic").clone()
     }
 
     pub fn begin_many(&self, count: usize, way: Way, bytes: Option<u64>) -> Vec<Arc<Transfer>> {
@@ -167,10 +169,12 @@ impl Ends {
         for number in known..self.transfers.len() {
             let transfer = Arc::clone(&self.transfers[number]);
             match connecting(self.to) {
-                Ok(socket) => self.take_in(Connection::dialled(socket, transfer))?,
+                Ok(socket) => {
+                    transfer.note_port(socket.local_addr()?.port());
+                    self.take_in(Connection::dialled(socket, transfer))?;
+                }
                 Err(e) => transfer.conclude(Some(format!("connect: {e:#}"))),
             }
-            self.shared.dialled.fetch_add(1, Ordering::Relaxed);
         }
         Ok(())
     }

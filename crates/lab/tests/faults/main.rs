@@ -13,9 +13,11 @@ mod crowd;
 mod daemon;
 mod flood;
 mod frames;
+mod killed;
 #[path = "../inline/lab.rs"]
 mod lab;
 mod load;
+mod noise;
 mod outcome;
 #[path = "../program/mod.rs"]
 mod program;
@@ -25,6 +27,7 @@ mod starved;
 mod stopped;
 mod syn_flood;
 mod transfer;
+mod witness;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -109,4 +112,40 @@ fn transfers_beside_spinning_processes() {
         spinners: 4,
         rounds: either(3, 1),
     });
+}
+
+#[test]
+fn killed_every_second() {
+    let Some(_alone) = alone() else { return };
+    killed::compare(Duration::from_secs(either(60, 8)));
+}
+
+#[test]
+fn acks_of_nobody() {
+    let Some(_alone) = alone() else { return };
+    noise::compare(Kind::Ack, None, either(2_000_000, 200_000));
+}
+
+#[test]
+fn udp_of_nobody() {
+    let Some(_alone) = alone() else { return };
+    noise::compare(Kind::Udp, None, either(1_000_000, 200_000));
+}
+
+#[test]
+fn fragments_of_nobody() {
+    let Some(_alone) = alone() else { return };
+    noise::compare(Kind::Fragment, None, either(1_000_000, 200_000));
+}
+
+#[test]
+fn damaged_copies() {
+    let Some(_alone) = alone() else { return };
+    noise::compare(Kind::Damaged, Some(20_000), either(400_000, 60_000));
+}
+
+#[test]
+fn forged_copies() {
+    let Some(_alone) = alone() else { return };
+    noise::compare(Kind::Forged, Some(20_000), either(400_000, 60_000));
 }

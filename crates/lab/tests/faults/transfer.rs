@@ -1,7 +1,7 @@
 //! One transfer as both of its ends and those who wait for it know it.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU16, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Which way the data of a transfer go.
@@ -36,6 +36,8 @@ pub struct Transfer {
     connected_us: AtomicU64,
     last_us: AtomicU64,
     stall_us: AtomicU64,
+    /// The outside's port; 0: not yet.
+    port: AtomicU16,
     end: Mutex<Option<End>>,
 }
 
@@ -52,6 +54,7 @@ impl Transfer {
             connected_us: AtomicU64::new(0),
             last_us: AtomicU64::new(0),
             stall_us: AtomicU64::new(0),
+            port: AtomicU16::new(0),
             end: Mutex::new(None),
         }
     }
@@ -93,6 +96,14 @@ impl Transfer {
 
     pub fn end(&self) -> Option<End> {
         self.end.lock().expect("no panic").clone()
+    }
+
+    pub fn port(&self) -> u16 {
+        self.port.load(Ordering::Acquire)
+    }
+
+    pub(super) fn note_port(&self, port: u16) {
+        self.port.store(port, Ordering::Release);
     }
 
     fn now_us(&self) -> u64 {
