@@ -26,6 +26,8 @@ pub const NOISE_GOVERNED: (Bar, Weight) = (Bar::OfBridgeAtLeast(1.0), Aim);
 pub const STOPPED_STALL_S: (Bar, Weight) = (Bar::AtMost(1.0), Aim);
 /// Longest stall under a box that is killed, beside that of the same load in peace.
 pub const KILLED_STALL: (Bar, Weight) = (Bar::OfBridgeAtMost(1.5), Aim);
+/// Until the bridge has taken over, ms: the patience of the XDP program, and some more.
+pub const BLACKOUT_MS: (Bar, Weight) = (Bar::AtMost(75.0), Aim);
 
 /// Of thousands of flows, those that complete in the time.
 pub const CROWD_COMPLETE: (Bar, Weight) = (Bar::OfBridgeAtLeast(0.95), Aim);

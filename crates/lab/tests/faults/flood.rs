@@ -14,8 +14,9 @@ use crate::frames::{Kind, Maker, complete};
 use crate::lab::Lab;
 use crate::load::spawn_inside;
 
-/// Frames for a system call.
+/// Frames for a system call, of a flood that keeps to a rate as many as come due in this time.
 const BATCH: usize = 64;
+const BATCHES_PER_SECOND: u64 = 2_000;
 const FRAME_BYTES: usize = 2048;
 /// Real packets that copies are made of: the newest ones.
 const REAL_PACKETS: usize = 256;
@@ -127,7 +128,12 @@ impl Generator {
 
     fn run(&mut self) -> Result<Sent> {
         let begin = Instant::now();
-        let mut frames = vec![Vec::with_capacity(FRAME_BYTES); BATCH];
+        let due = self
+            .plan
+            .rate
+            .map(|rate| (rate / BATCHES_PER_SECOND).max(1) as usize);
+        let batch = due.map_or(BATCH, |due| due.min(BATCH));
+        let mut frames = vec![Vec::with_capacity(FRAME_BYTES); batch];
         let mut count = 0;
         while !self.stop.load(Ordering::Relaxed) && count < self.plan.frames {
             if let Some(rate) = self.plan.rate

@@ -6,6 +6,7 @@
 
 mod bars;
 mod bed;
+mod blackout;
 mod connection;
 mod content;
 mod crowd;
@@ -148,4 +149,10 @@ fn damaged_copies() {
 fn forged_copies() {
     let Some(_alone) = alone() else { return };
     noise::compare(Kind::Forged, Some(20_000), either(400_000, 60_000));
+}
+
+#[test]
+fn the_wire_at_a_kill() {
+    let Some(_alone) = alone() else { return };
+    blackout::tell(either(20, 3));
 }
