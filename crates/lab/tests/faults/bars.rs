@@ -24,6 +24,8 @@ pub const NOISE_GOVERNED: (Bar, Weight) = (Bar::OfBridgeAtLeast(1.0), Aim);
 
 /// Longest stall of a transfer under a box that stands still, s.
 pub const STOPPED_STALL_S: (Bar, Weight) = (Bar::AtMost(1.0), Aim);
+/// Transfers that are governed after the last stop, of those that were before the first.
+pub const STILL_GOVERNED: (Bar, Weight) = (Bar::OfBridgeAtLeast(1.0), Aim);
 /// Longest stall under a box that is killed, beside that of the same load in peace.
 pub const KILLED_STALL: (Bar, Weight) = (Bar::OfBridgeAtMost(1.5), Aim);
 /// Until the bridge has taken over, ms: the patience of the XDP program, and some more.
@@ -37,3 +39,9 @@ pub const DROPS: (Bar, Weight) = (Bar::AtMost(0.0), Aim);
 /// Time of transfers and latency of others beside spinning processes.
 pub const STARVED_TIME: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
 pub const STARVED_PING: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
+
+/// The box ends only when it is told to.
+pub const SOAK_ENDS: (Bar, Weight) = (Bar::AtMost(0.0), Aim);
+/// What it has more than when it began, in rest.
+pub const SOAK_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Aim);
+pub const SOAK_KEPT_FILES: (Bar, Weight) = (Bar::AtMost(4.0), Aim);

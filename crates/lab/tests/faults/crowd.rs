@@ -12,7 +12,8 @@ use crate::starve::Spinners;
 use crate::transfer::Way;
 
 const PATH: Path = Path {
-    rate_bits_per_s: 200_000_000,
+    // More than the machine carries: all that the senders' windows allow is under way at once.
+    rate_bits_per_s: 1_000_000_000,
     rtt: 600_000_000,
     loss_ratio: 0.0,
     ack_loss_ratio: 0.0,

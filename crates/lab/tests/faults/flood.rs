@@ -2,7 +2,7 @@
 //! it nor loses the transfers' packets to it.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -51,30 +51,21 @@ impl Sent {
 /// A running flood. Dropping it ends it.
 pub struct Flood {
     stop: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
     thread: Option<JoinHandle<Result<Sent>>>,
 }
 
 impl Flood {
     pub fn start(lab: &Lab, plan: Plan) -> Result<Flood> {
         let stop = Arc::new(AtomicBool::new(false));
-        let sent = Arc::new(AtomicU64::new(0));
         let mut generator = {
-            let (stop, sent) = (Arc::clone(&stop), Arc::clone(&sent));
-            lab.topology
-                .net
-                .inside(|| Generator::new(plan, stop, sent))?
+            let stop = Arc::clone(&stop);
+            lab.topology.net.inside(|| Generator::new(plan, stop))?
         };
         let thread = spawn_inside(&lab.topology.net, "flood", move || generator.run())?;
         Ok(Flood {
             stop,
-            sent,
             thread: Some(thread),
         })
-    }
-
-    pub fn sent(&self) -> u64 {
-        self.sent.load(Ordering::Relaxed)
     }
 
     pub fn is_over(&self) -> bool {
@@ -105,11 +96,10 @@ struct Generator {
     real: Vec<Vec<u8>>,
     taken: usize,
     stop: Arc<AtomicBool>,
-    sent: Arc<AtomicU64>,
 }
 
 impl Generator {
-    fn new(plan: Plan, stop: Arc<AtomicBool>, sent: Arc<AtomicU64>) -> Result<Generator> {
+    fn new(plan: Plan, stop: Arc<AtomicBool>) -> Result<Generator> {
         let tap = match plan.kind {
             Kind::Damaged | Kind::Forged => Some(Interface::open(&emulator_far(0))?),
             _ => None,
@@ -122,7 +112,6 @@ impl Generator {
             real: Vec::new(),
             taken: 0,
             stop,
-            sent,
         })
     }
 
@@ -152,7 +141,6 @@ impl Generator {
                 self.maker.make(frame, real.map_or(&[], Vec::as_slice));
             }
             count += self.out.send(&frames)? as u64;
-            self.sent.store(count, Ordering::Relaxed);
         }
         Ok(Sent {
             frames: count,

@@ -13,6 +13,7 @@ use crate::daemon::Daemon;
 use crate::load::Load;
 use crate::outcome::Outcome;
 use crate::report::{Bar, Report, Weight};
+use crate::starve::Spinners;
 use crate::transfer::{Transfer, Way};
 use crate::witness;
 
@@ -34,6 +35,8 @@ const SEED: u64 = 4;
 enum Fate {
     Spared,
     Killed,
+    /// Beside so many processes that want to run.
+    Pressed(usize),
 }
 
 /// The bridge, the box in peace, and the box that is killed, under the same load for so long.
@@ -71,8 +74,28 @@ pub fn compare(time: Duration) {
     report.check();
 }
 
+/// Bridge and box among so many processes that want to run. Nobody is killed, and nothing may fail.
+pub fn compare_pressed(spinners: usize, time: Duration) {
+    let fate = Fate::Pressed(spinners);
+    let bridge = run(Middle::Bridge, fate, time);
+    let windlass = run(Middle::Box, fate, time);
+    let mut report = Report::new(&format!("{spinners} spinning processes, 1 % loss"));
+    let complete = [&bridge, &windlass].map(|o| o.complete as f64);
+    report.compare("transfers", complete, Bar::None, Weight::Aim);
+    Outcome::tell(&mut report, "transfers", [&bridge, &windlass]);
+    for (figure, share) in [("median time, s", 0.5), ("p99 time, s", 0.99)] {
+        let times = [bridge.time(share), windlass.time(share)];
+        report.compare(figure, times, Bar::None, Weight::Aim);
+    }
+    report.check();
+}
+
 fn run(middle: Middle, fate: Fate, time: Duration) -> Outcome {
     let mut bed = Bed::make(middle, &PATH, SEED, "").expect("a bed");
+    let _spinners = match fate {
+        Fate::Pressed(count) => Some(Spinners::start(count)),
+        _ => None,
+    };
     let deadline = Instant::now() + time;
     let (load, lab, daemon) = (&bed.load, &bed.lab, &mut bed.daemon);
     let over = AtomicBool::new(false);

@@ -14,6 +14,7 @@ mod crowd;
 mod daemon;
 mod flood;
 mod frames;
+mod harm;
 mod killed;
 #[path = "../inline/lab.rs"]
 mod lab;
@@ -23,6 +24,7 @@ mod outcome;
 #[path = "../program/mod.rs"]
 mod program;
 mod report;
+mod soak;
 mod starve;
 mod starved;
 mod stopped;
@@ -31,7 +33,7 @@ mod transfer;
 mod witness;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use windlass_lab::command::{IP, check_host};
 
@@ -51,6 +53,15 @@ fn alone() -> Option<MutexGuard<'static, ()>> {
     }
 }
 
+/// The same for what takes part in the full run alone.
+fn alone_in_full() -> Option<MutexGuard<'static, ()>> {
+    if full() {
+        return alone();
+    }
+    println!("skipped: in full only (WINDLASS_FAULTS=full)");
+    None
+}
+
 /// All of it, or the part of `make test`.
 fn full() -> bool {
     std::env::var("WINDLASS_FAULTS").is_ok_and(|mode| mode == "full")
@@ -64,7 +75,7 @@ fn either<T>(in_full: T, in_short: T) -> T {
 #[test]
 fn syns_at_a_rate() {
     let Some(_alone) = alone() else { return };
-    let frames = either(1_000_000, 320_000);
+    let frames = either(1_000_000, 200_000);
     let rate = Some(80_000);
     let kind = Kind::Syn;
     syn_flood::compare(
@@ -75,8 +86,10 @@ fn syns_at_a_rate() {
 
 #[test]
 fn syns_at_the_highest_rate() {
-    let Some(_alone) = alone() else { return };
-    let frames = either(10_000_000, 1_000_000);
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    let frames = 10_000_000;
     let (kind, rate) = (Kind::Syn, None);
     syn_flood::compare(
         "SYNs, highest rate",
@@ -94,65 +107,108 @@ fn stopped_and_continued() {
 
 #[test]
 fn a_crowd() {
-    let Some(_alone) = alone() else { return };
-    crowd::compare(either(2_000, 1_000), 0);
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    crowd::compare(2_000, 0);
 }
 
 #[test]
 fn a_crowd_on_starved_cores() {
     let Some(_alone) = alone() else { return };
-    crowd::compare(either(2_000, 1_000), 4);
+    crowd::compare(either(2_000, 400), 4);
 }
 
 #[test]
 fn transfers_beside_spinning_processes() {
-    let Some(_alone) = alone() else { return };
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
     starved::compare(starved::Shape {
         transfers: 120,
-        bytes: either(1_000_000, 500_000),
+        bytes: 1_000_000,
         spinners: 4,
-        rounds: either(3, 1),
+        rounds: 2,
     });
 }
 
 #[test]
 fn killed_every_second() {
     let Some(_alone) = alone() else { return };
-    killed::compare(Duration::from_secs(either(60, 8)));
+    killed::compare(Duration::from_secs(either(30, 5)));
+}
+
+/// For an hour with `WINDLASS_FAULTS_PRESSED_S=3600`.
+#[test]
+fn transfers_among_many_processes() {
+    let Some(_alone) = alone() else { return };
+    let time = number("WINDLASS_FAULTS_PRESSED_S").unwrap_or(either(20, 3));
+    killed::compare_pressed(20, Duration::from_secs(time));
 }
 
 #[test]
 fn acks_of_nobody() {
-    let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Ack, None, either(2_000_000, 200_000));
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    noise::compare(Kind::Ack, None, 2_000_000);
 }
 
 #[test]
 fn udp_of_nobody() {
-    let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Udp, None, either(1_000_000, 200_000));
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    noise::compare(Kind::Udp, None, 1_000_000);
 }
 
 #[test]
 fn fragments_of_nobody() {
-    let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Fragment, None, either(1_000_000, 200_000));
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    noise::compare(Kind::Fragment, None, 1_000_000);
 }
 
 #[test]
 fn damaged_copies() {
     let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Damaged, Some(20_000), either(400_000, 60_000));
+    noise::compare(Kind::Damaged, Some(20_000), either(400_000, 40_000));
 }
 
 #[test]
 fn forged_copies() {
-    let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Forged, Some(20_000), either(400_000, 60_000));
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    noise::compare(Kind::Forged, Some(20_000), 400_000);
 }
 
 #[test]
 fn the_wire_at_a_kill() {
     let Some(_alone) = alone() else { return };
-    blackout::tell(either(20, 3));
+    blackout::tell(either(8, 3));
+}
+
+/// For `WINDLASS_FAULTS_S` seconds, with `WINDLASS_FAULTS_SEED`; not at all if nobody says how long.
+#[test]
+fn random_faults() {
+    let Some(time) = number("WINDLASS_FAULTS_S") else {
+        println!("skipped: WINDLASS_FAULTS_S says for how many seconds");
+        return;
+    };
+    let Some(_alone) = alone() else { return };
+    let seed = number("WINDLASS_FAULTS_SEED").unwrap_or_else(|| {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH);
+        now.expect("after 1970").as_secs()
+    });
+    soak::run(Duration::from_secs(time), seed);
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is no number: {text}")),
+    )
 }

@@ -1,5 +1,7 @@
 //! Packets that belong to nobody, and damaged copies of real ones.
 
+use std::time::{Duration, Instant};
+
 use crate::bars;
 use crate::bed::{Bed, Middle};
 use crate::flood::{Flood, Plan, Sent};
@@ -8,12 +10,13 @@ use crate::outcome::{Meter, Outcome};
 use crate::report::{Bar, Report, Weight};
 use crate::syn_flood::PATH;
 use crate::transfer::Way;
-use std::time::Duration;
 
 const DOWNLOADS: usize = 10;
 const UPLOADS: usize = 5;
 const SETTLE: Duration = Duration::from_secs(2);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
+/// No more of it, however many are still to come.
+const LIMIT: Duration = Duration::from_secs(8);
 const END_LIMIT: Duration = Duration::from_secs(20);
 
 struct Round {
@@ -65,7 +68,8 @@ fn run(middle: Middle, kind: Kind, rate: Option<u64>, frames: u64) -> Round {
     };
     let flood = Flood::start(&bed.lab, plan).expect("a flood");
     let mut meter = Meter::start(&transfers[..DOWNLOADS]);
-    while !flood.is_over() {
+    let begin = Instant::now();
+    while !flood.is_over() && begin.elapsed() < LIMIT {
         std::thread::sleep(POLL_INTERVAL);
     }
     let mbits = meter.mbits();

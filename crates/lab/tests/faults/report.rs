@@ -106,6 +106,7 @@ fn short(number: f64) -> String {
     }
 }
 
+const INTRODUCTION: &str = include_str!("intro.md");
 const HEAD: &str =
     "| scenario | figure | bridge | Windlass | ratio | bar | |\n|---|---|---|---|---|---|---|\n";
 
@@ -166,20 +167,20 @@ impl Report {
     }
 }
 
-/// `results.json` and `table.md`, after each row: a scenario that fails leaves what it has found.
+/// `results.json` and `faults.md`, after each row: a scenario that fails leaves what it has found.
 fn write_all(rows: &[Row]) {
     let folder = match std::env::var_os("WINDLASS_FAULTS_REPORT") {
         Some(named) => PathBuf::from(named),
         None => PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("faults"),
     };
-    let mut table = HEAD.to_owned();
+    let mut table = format!("{INTRODUCTION}{HEAD}");
     for row in rows {
         writeln!(table, "{}", row.markdown()).expect("a string");
     }
     let all: Vec<Value> = rows.iter().map(Row::json).collect();
     let text = serde_json::to_string_pretty(&all).expect("JSON");
     let written = std::fs::create_dir_all(&folder)
-        .and_then(|()| std::fs::write(folder.join("table.md"), table))
+        .and_then(|()| std::fs::write(folder.join("faults.md"), table))
         .and_then(|()| std::fs::write(folder.join("results.json"), text));
     written.unwrap_or_else(|e| panic!("cannot write to {}: {e}", folder.display()));
 }

@@ -22,9 +22,11 @@ const PATH: Path = Path {
 const EACH_WAY: usize = 20;
 const SETTLE: Duration = Duration::from_secs(3);
 /// Between going on and the next stop, ms.
-const PAUSE_MS: (u64, u64) = (1_000, 2_500);
+const PAUSE_MS: (u64, u64) = (500, 2_000);
 const AGAIN_LIMIT: Duration = Duration::from_secs(10);
 const END_LIMIT: Duration = Duration::from_secs(30);
+/// The bridge is never stopped: it is watched for as long as so many stops take.
+const BRIDGE_STOPS: usize = 3;
 const SEED: u64 = 2;
 
 /// So many stops of so long.
@@ -40,6 +42,8 @@ struct Round {
     /// Until everything was governed again, for each stop.
     again: Vec<Duration>,
     missed: u64,
+    /// Downloads, before the first stop and after the last.
+    governed: [usize; 2],
 }
 
 pub fn compare(stops: Stops) {
@@ -58,6 +62,14 @@ pub fn compare(stops: Stops) {
     let again = windlass.again.iter().max().expect("there were stops");
     let (bar, weight) = bars::GOVERNED_AGAIN_S;
     report.tell("governed again after, s", again.as_secs_f64(), bar, weight);
+    let governed = windlass.governed.map(|n| n as f64);
+    let (bar, weight) = bars::STILL_GOVERNED;
+    report.compare(
+        "governed at the end (beside: at first)",
+        governed,
+        bar,
+        weight,
+    );
     let missed = windlass.missed as f64;
     report.tell(
         "packets forwarded meanwhile",
@@ -78,7 +90,12 @@ fn run(middle: Middle, stops: Stops) -> Round {
     let mut meter = Meter::start(&transfers[..EACH_WAY]);
     let mut random = Rng::new(SEED, 0);
     let mut again = Vec::new();
-    for number in 0..stops.count {
+    let before = bed.governed_downloads();
+    let count = match middle {
+        Middle::Bridge => stops.count.min(BRIDGE_STOPS),
+        Middle::Box => stops.count,
+    };
+    for number in 0..count {
         let pause = random.between(PAUSE_MS.0, PAUSE_MS.1);
         std::thread::sleep(Duration::from_millis(pause));
         match &bed.daemon {
@@ -87,6 +104,8 @@ fn run(middle: Middle, stops: Stops) -> Round {
         }
     }
     let mbits = meter.mbits();
+    std::thread::sleep(Duration::from_millis(PAUSE_MS.1));
+    let after = bed.governed_downloads();
     let missed = bed.counter("xdp", "passed_unread");
     if let Some(daemon) = &bed.daemon {
         println!("{}", daemon.counters());
@@ -96,6 +115,7 @@ fn run(middle: Middle, stops: Stops) -> Round {
         mbits,
         again,
         missed,
+        governed: [before, after],
     }
 }
 

@@ -7,6 +7,7 @@ use windlass_lab::emulator::Path;
 
 use crate::bars;
 use crate::bed::{Bed, Middle, wait_until};
+use crate::either;
 use crate::flood::{Flood, Plan, Sent};
 use crate::frames::Kind;
 use crate::outcome::{Meter, Outcome};
@@ -21,7 +22,8 @@ pub const PATH: Path = Path {
     queue_bdp: 1.0,
 };
 const DOWNLOADS: usize = 10;
-const SETTLE: Duration = Duration::from_secs(3);
+/// Until transfers have their speed, and then to measure it.
+const SETTLE: Duration = Duration::from_millis(1_500);
 /// An honest new connection every so often, and what it carries.
 const NEW_INTERVAL: Duration = Duration::from_millis(50);
 const NEW_BYTES: u64 = 20_000;
@@ -30,8 +32,11 @@ const NEW_LIMIT: Duration = Duration::from_secs(15);
 const AFTER_COUNT: usize = 10;
 const AFTER_BYTES: u64 = 200_000;
 const AFTER_LIMIT: Duration = Duration::from_secs(10);
+/// The bridge, which keeps nothing, is not flooded for longer.
+const BRIDGE_LIMIT: Duration = Duration::from_secs(20);
 /// When memory is to be back.
 const REST: Duration = Duration::from_secs(5);
+const SHORT_REST: Duration = Duration::from_secs(1);
 const MEGA: f64 = 1e6;
 
 /// A flood of so many frames.
@@ -151,7 +156,7 @@ fn run(middle: Middle, shape: Shape) -> Round {
         println!("{}", daemon.counters());
     }
     let long = Outcome::finish(&downloads, NEW_LIMIT);
-    std::thread::sleep(REST);
+    std::thread::sleep(either(REST, SHORT_REST));
     Round {
         sent,
         before,
@@ -184,7 +189,9 @@ fn flood_beside(bed: &Bed, shape: Shape, meter: &mut Meter<'_>) -> Beside {
     meter.mbits();
     let (mut during, mut new, mut memory) = (Vec::new(), Vec::new(), 0_f64);
     let mut second = Instant::now();
-    while !flood.is_over() {
+    let begin = Instant::now();
+    let enough = || bed.middle == Middle::Bridge && begin.elapsed() > BRIDGE_LIMIT;
+    while !flood.is_over() && !enough() {
         std::thread::sleep(NEW_INTERVAL);
         new.push(bed.load.begin(Way::Down, Some(NEW_BYTES)));
         memory = memory.max(megabytes(bed));

@@ -30,6 +30,11 @@ pub struct Daemon {
 impl Daemon {
     /// Starts it with this configuration file and waits until it governs.
     pub fn start(lab: &Lab, config: &str) -> Daemon {
+        Daemon::start_with(lab, config, &[])
+    }
+
+    /// The same, with more words on its command line.
+    pub fn start_with(lab: &Lab, config: &str, more: &[&str]) -> Daemon {
         let file = |name: &str| lab.folder.path().join(name);
         let (control, output) = (file("control.sock"), file("windlass.log"));
         let text = format!("version = 1\n{config}");
@@ -42,7 +47,8 @@ impl Daemon {
         command
             .arg(file("windlass.toml"))
             .arg("--control")
-            .arg(&control);
+            .arg(&control)
+            .args(more);
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log"))
@@ -68,7 +74,8 @@ impl Daemon {
         }
     }
 
-    fn said(&self) -> String {
+    /// What it has said and complained of.
+    pub fn said(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
@@ -127,6 +134,16 @@ impl Daemon {
     /// `windlass counters -j`.
     pub fn counters(&self) -> Value {
         serde_json::from_str(&self.ask(&["counters", "-j"])).expect("JSON")
+    }
+
+    /// Whether it runs; it may have been ended by others.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).expect("a process");
     }
 
     /// Has it stand still for so long.
