@@ -12,7 +12,7 @@ use windlass_lab::command::run_line;
 use windlass_lab::topology::{INSIDE, OUTSIDE};
 use windlass_sim::Rng;
 
-use crate::bed::Bed;
+use crate::bed::{Bed, wait_until};
 use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
@@ -31,6 +31,7 @@ const WRONG_RULES: &str = "[[rule]]\nalgorithm = \"cubik\"\n";
 /// What a memory cgroup grants beyond what is there.
 const SQUEEZE_BYTES: u64 = 16 << 20;
 const CGROUPS: &str = "/sys/fs/cgroup/memory";
+const END_LIMIT: Duration = Duration::from_secs(5);
 const FLOOD_MS: u64 = 1_000;
 /// Room for the trace: it is soon full.
 const DISK: &str = "size=256k";
@@ -130,9 +131,11 @@ impl Harm {
     }
 
     fn restart(&mut self, signal: Signal) {
-        if let Some(mut daemon) = self.bed.daemon.take() {
-            daemon.end(signal);
-        }
+        // How it ends is not asked: a trace that has found the disk full makes its status an error.
+        self.daemon().signal(signal);
+        let daemon = self.bed.daemon.as_mut().expect("one that runs");
+        let ended = wait_until(END_LIMIT, || !daemon.runs());
+        assert!(ended.is_some(), "{signal} does not end it");
         self.bed.daemon = Some(start(&self.bed, &self.disk));
     }
 

@@ -1,7 +1,6 @@
 //! A box that is killed every second and started again, under transfers over a link that loses.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -98,25 +97,20 @@ fn run(middle: Middle, fate: Fate, time: Duration) -> Outcome {
     };
     let deadline = Instant::now() + time;
     let (load, lab, daemon) = (&bed.load, &bed.lab, &mut bed.daemon);
-    let over = AtomicBool::new(false);
-    let transfers = std::thread::scope(|scope| {
-        let witness =
-            witness::is_wanted().then(|| scope.spawn(|| witness::watch(lab, load, &over)));
-        let begin = scope.spawn(|| begin_until(load, deadline));
-        while fate == Fate::Killed && Instant::now() + KILL_INTERVAL < deadline {
-            std::thread::sleep(KILL_INTERVAL);
-            let mut old = daemon.take().expect("one that runs");
-            old.end(Signal::SIGKILL);
-            *daemon = Some(Daemon::start(lab, ""));
-        }
-        let transfers = begin.join().expect("no panic");
-        if witness.is_some() {
-            Outcome::wait(&transfers, END_LIMIT);
-        }
-        over.store(true, Ordering::Release);
-        transfers
+    let (transfers, outcome) = witness::beside(lab, load, || {
+        let transfers = std::thread::scope(|scope| {
+            let begin = scope.spawn(|| begin_until(load, deadline));
+            while fate == Fate::Killed && Instant::now() + KILL_INTERVAL < deadline {
+                std::thread::sleep(KILL_INTERVAL);
+                let mut old = daemon.take().expect("one that runs");
+                old.end(Signal::SIGKILL);
+                *daemon = Some(Daemon::start(lab, ""));
+            }
+            begin.join().expect("no panic")
+        });
+        let outcome = Outcome::wait(&transfers, END_LIMIT);
+        (transfers, outcome)
     });
-    let outcome = Outcome::wait(&transfers, END_LIMIT);
     println!(
         "{middle:?}: {} complete, longest stall {:.2?}, p99 {:.2} s",
         outcome.complete,

@@ -12,6 +12,7 @@ use crate::outcome::Outcome;
 use crate::report::{Bar, Report, Weight};
 use crate::starve::Spinners;
 use crate::transfer::Way;
+use crate::witness;
 
 const PATH: Path = Path {
     rate_bits_per_s: 100_000_000,
@@ -74,14 +75,14 @@ fn run(middle: Middle, shape: Shape, seed: u64) -> Round {
     let ping = Ping::start(&bed);
     let starved = Spinners::start(shape.spinners);
     let begin = Instant::now();
-    let mut transfers = Vec::new();
-    for way in [Way::Down, Way::Up] {
-        transfers.extend(
-            bed.load
-                .begin_many(shape.transfers / 2, way, Some(shape.bytes)),
-        );
-    }
-    let all = Outcome::wait(&transfers, END_LIMIT);
+    let all = witness::beside(&bed.lab, &bed.load, || {
+        let mut transfers = Vec::new();
+        for way in [Way::Down, Way::Up] {
+            let each_way = shape.transfers / 2;
+            transfers.extend(bed.load.begin_many(each_way, way, Some(shape.bytes)));
+        }
+        Outcome::wait(&transfers, END_LIMIT)
+    });
     let took = begin.elapsed().as_secs_f64();
     let ping = ping.finish();
     drop(starved);

@@ -11,6 +11,7 @@ use crate::daemon::Daemon;
 use crate::outcome::{Meter, Outcome};
 use crate::report::{Bar, Report, Weight};
 use crate::transfer::Way;
+use crate::witness;
 
 const PATH: Path = Path {
     rate_bits_per_s: 100_000_000,
@@ -95,14 +96,16 @@ fn run(middle: Middle, stops: Stops) -> Round {
         Middle::Bridge => stops.count.min(BRIDGE_STOPS),
         Middle::Box => stops.count,
     };
-    for number in 0..count {
-        let pause = random.between(PAUSE_MS.0, PAUSE_MS.1);
-        std::thread::sleep(Duration::from_millis(pause));
-        match &bed.daemon {
-            Some(daemon) => again.push(stop(daemon, stops.time, number)),
-            None => std::thread::sleep(stops.time),
+    witness::beside(&bed.lab, &bed.load, || {
+        for number in 0..count {
+            let pause = random.between(PAUSE_MS.0, PAUSE_MS.1);
+            std::thread::sleep(Duration::from_millis(pause));
+            match &bed.daemon {
+                Some(daemon) => again.push(stop(daemon, stops.time, number)),
+                None => std::thread::sleep(stops.time),
+            }
         }
-    }
+    });
     let mbits = meter.mbits();
     std::thread::sleep(Duration::from_millis(PAUSE_MS.1));
     let after = bed.governed_downloads();
@@ -121,7 +124,9 @@ fn run(middle: Middle, stops: Stops) -> Round {
 
 /// One stop, and how long after it everything is followed again.
 fn stop(daemon: &Daemon, time: Duration, number: usize) -> Duration {
+    println!("stop {number}");
     daemon.stop_for(time);
+    println!("goes on");
     let begin = Instant::now();
     let again = wait_until(AGAIN_LIMIT, || {
         let counters = daemon.counters();

@@ -14,12 +14,25 @@ const STALL: Duration = Duration::from_millis(500);
 const LOOK_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Whether somebody wants to know.
-pub fn is_wanted() -> bool {
+fn is_wanted() -> bool {
     std::env::var_os("WINDLASS_FAULTS_WITNESS").is_some()
 }
 
+/// Does the work, and watches meanwhile if somebody wants to know.
+pub fn beside<T>(lab: &Lab, load: &Load, work: impl FnOnce() -> T) -> T {
+    let over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        if is_wanted() {
+            scope.spawn(|| watch(lab, load, &over));
+        }
+        let done = work();
+        over.store(true, Ordering::Release);
+        done
+    })
+}
+
 /// Until it is told to stop.
-pub fn watch(lab: &Lab, load: &Load, stop: &AtomicBool) {
+fn watch(lab: &Lab, load: &Load, stop: &AtomicBool) {
     let start = Instant::now();
     while !stop.load(Ordering::Acquire) {
         std::thread::sleep(LOOK_INTERVAL);
