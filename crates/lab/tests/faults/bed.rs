@@ -31,8 +31,8 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Makes all of it; the box with these lines of configuration.
-    pub fn make(middle: Middle, path: &Path, seed: u64, config: &str) -> Result<Bed> {
+    /// Makes all of it; the box with the configuration of `WINDLASS_FAULTS_CONFIG`, if there is one.
+    pub fn make(middle: Middle, path: &Path, seed: u64) -> Result<Bed> {
         let lab = Lab::with_clients(CLIENTS)?;
         // Answers to strangers leave by where the client is, as they would by a router.
         let gateway = client_address(0);
@@ -40,7 +40,7 @@ impl Bed {
         server.ip(&format!("route add default via {gateway} dev eth0"))?;
         let ends = Ends::open(&lab.topology)?;
         let link = Emulator::start(ends, &line(path, seed))?;
-        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, config));
+        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, &config()));
         Ok(Bed {
             load: Load::start(&lab)?,
             daemon,
@@ -91,6 +91,11 @@ impl Drop for Bed {
             println!("   {} frames lost beside the link's model", record.mishaps);
         }
     }
+}
+
+/// Lines of configuration for the box, to try what they change.
+pub fn config() -> String {
+    std::env::var("WINDLASS_FAULTS_CONFIG").unwrap_or_default()
 }
 
 fn line(path: &Path, seed: u64) -> Setup {

@@ -9,7 +9,7 @@ use windlass_io::packet::Interface;
 use windlass_lab::topology::HOST_INTERFACE;
 
 use crate::bars;
-use crate::bed::{Bed, Middle};
+use crate::bed::{Bed, Middle, config};
 use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
@@ -26,13 +26,13 @@ const LINGER: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_micros(100);
 
 pub fn tell(kills: usize) {
-    let mut bed = Bed::make(Middle::Box, &PATH, 6, "").expect("a bed");
+    let mut bed = Bed::make(Middle::Box, &PATH, 6).expect("a bed");
     let (mut calm, mut killed) = (Vec::new(), Vec::new());
     for _ in 0..kills {
         calm.push(lost_ms(&bed, || {}));
         let mut daemon = bed.daemon.take().expect("one that runs");
         killed.push(lost_ms(&bed, || daemon.end(Signal::SIGKILL)));
-        bed.daemon = Some(Daemon::start(&bed.lab, ""));
+        bed.daemon = Some(Daemon::start(&bed.lab, &config()));
     }
     calm.sort_by(f64::total_cmp);
     killed.sort_by(f64::total_cmp);

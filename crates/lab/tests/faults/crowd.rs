@@ -59,7 +59,7 @@ struct Round {
 }
 
 fn run(middle: Middle, flows: usize, spinners: usize) -> Round {
-    let bed = Bed::make(middle, &PATH, 3, "").expect("a bed");
+    let bed = Bed::make(middle, &PATH, 3).expect("a bed");
     let starved = Spinners::start(spinners);
     let begin = Instant::now();
     let mut transfers = Vec::new();

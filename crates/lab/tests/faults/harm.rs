@@ -12,7 +12,7 @@ use windlass_lab::command::run_line;
 use windlass_lab::topology::{INSIDE, OUTSIDE};
 use windlass_sim::Rng;
 
-use crate::bed::{Bed, wait_until};
+use crate::bed::{Bed, config, wait_until};
 use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
@@ -233,7 +233,7 @@ impl Harm {
 fn start(bed: &Bed, disk: &Disk) -> Daemon {
     let trace = disk.folder.join("trace.jsonl");
     let trace = trace.to_string_lossy();
-    Daemon::start_with(&bed.lab, "", &["--trace", &trace])
+    Daemon::start_with(&bed.lab, &config(), &["--trace", &trace])
 }
 
 /// A small one. Dropping it unmounts it.

@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use windlass_lab::emulator::Path;
 
 use crate::bars;
-use crate::bed::{Bed, Middle};
+use crate::bed::{Bed, Middle, config};
 use crate::daemon::Daemon;
 use crate::load::Load;
 use crate::outcome::Outcome;
@@ -90,7 +90,7 @@ pub fn compare_pressed(spinners: usize, time: Duration) {
 }
 
 fn run(middle: Middle, fate: Fate, time: Duration) -> Outcome {
-    let mut bed = Bed::make(middle, &PATH, SEED, "").expect("a bed");
+    let mut bed = Bed::make(middle, &PATH, SEED).expect("a bed");
     let _spinners = match fate {
         Fate::Pressed(count) => Some(Spinners::start(count)),
         _ => None,
@@ -104,7 +104,7 @@ fn run(middle: Middle, fate: Fate, time: Duration) -> Outcome {
                 std::thread::sleep(KILL_INTERVAL);
                 let mut old = daemon.take().expect("one that runs");
                 old.end(Signal::SIGKILL);
-                *daemon = Some(Daemon::start(lab, ""));
+                *daemon = Some(Daemon::start(lab, &config()));
             }
             begin.join().expect("no panic")
         });

@@ -127,7 +127,7 @@ fn transfers_beside_spinning_processes() {
     starved::compare(starved::Shape {
         transfers: 120,
         bytes: 1_000_000,
-        spinners: 4,
+        spinners: number("WINDLASS_FAULTS_SPINNERS").unwrap_or(4) as usize,
         rounds: 2,
     });
 }

@@ -54,7 +54,7 @@ pub fn compare(kind: Kind, rate: Option<u64>, frames: u64) {
 }
 
 fn run(middle: Middle, kind: Kind, rate: Option<u64>, frames: u64) -> Round {
-    let bed = Bed::make(middle, &PATH, 5, "").expect("a bed");
+    let bed = Bed::make(middle, &PATH, 5).expect("a bed");
     let mut transfers = bed.load.begin_many(DOWNLOADS, Way::Down, None);
     transfers.extend(bed.load.begin_many(UPLOADS, Way::Up, None));
     std::thread::sleep(SETTLE);

@@ -36,7 +36,7 @@ const MEGA: f64 = 1e6;
 /// Faults and transfers of this seed, for so long.
 pub fn run(time: Duration, seed: u64) {
     println!("seed {seed}: WINDLASS_FAULTS_SEED={seed} repeats the order of faults and transfers");
-    let bed = Bed::make(Middle::Bridge, &PATH, seed, "").expect("a bed");
+    let bed = Bed::make(Middle::Bridge, &PATH, seed).expect("a bed");
     let mut harm = Harm::new(bed).expect("a box");
     let memory = harm.resident_bytes();
     let files = harm.open_files();

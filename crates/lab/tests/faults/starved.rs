@@ -71,7 +71,7 @@ struct Round {
 }
 
 fn run(middle: Middle, shape: Shape, seed: u64) -> Round {
-    let bed = Bed::make(middle, &PATH, seed, "").expect("a bed");
+    let bed = Bed::make(middle, &PATH, seed).expect("a bed");
     let ping = Ping::start(&bed);
     let starved = Spinners::start(shape.spinners);
     let begin = Instant::now();

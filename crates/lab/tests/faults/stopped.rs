@@ -82,7 +82,7 @@ pub fn compare(stops: Stops) {
 }
 
 fn run(middle: Middle, stops: Stops) -> Round {
-    let bed = Bed::make(middle, &PATH, SEED, "").expect("a bed");
+    let bed = Bed::make(middle, &PATH, SEED).expect("a bed");
     let mut transfers = bed.load.begin_many(EACH_WAY, Way::Down, None);
     transfers.extend(bed.load.begin_many(EACH_WAY, Way::Up, None));
     std::thread::sleep(SETTLE);

@@ -128,7 +128,7 @@ pub fn compare(name: &str, shape: Shape) {
 }
 
 fn run(middle: Middle, shape: Shape) -> Round {
-    let bed = Bed::make(middle, &PATH, 1, "").expect("a bed");
+    let bed = Bed::make(middle, &PATH, 1).expect("a bed");
     let downloads = bed.load.begin_many(DOWNLOADS, Way::Down, None);
     std::thread::sleep(SETTLE);
     let mut meter = Meter::start(&downloads);
