@@ -3,14 +3,15 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help demo test setup build lint check soak bench fuzz clean reproduce-tcon reproduce-grid \
+.PHONY: help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
         compete compete-box priors conformance conformance-paths reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
-	@echo 'make soak    110,000 simulated networks and the 1 GB transfers (half an hour)'
+	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
+	@echo 'make faults  floods and faults, the box beside the bridge (needs root; ten minutes)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
 	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
 	@echo 'make priors      what algorithm = "auto" assumes of each algorithm before it knows (minutes)'
@@ -67,6 +68,16 @@ soak: build
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
 	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
+	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_FAULTS_S=3600 \
+	    $(CARGO) test --release --locked -p windlass-lab --test faults -- --nocapture random_faults
+
+# Floods, and a box that stands still, starves or dies, beside the plain bridge.
+faults: build
+	@mkdir -p "$(REPORTS)/faults"
+	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_FAULTS=full \
+	    WINDLASS_FAULTS_REPORT="$$(realpath "$(REPORTS)/faults")" \
+	    $(CARGO) test --release --locked -p windlass-lab --test faults -- --nocapture --test-threads 1
+	cp "$(REPORTS)/faults/faults.md" docs/faults.md
 
 bench: build
 	$(CARGO) bench --locked -p windlass-wire -p windlass-cc -p windlass-plugin

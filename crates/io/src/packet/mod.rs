@@ -6,12 +6,14 @@
 //! ([`DriverInfo::fail_open`](crate::DriverInfo::fail_open) is false).
 
 mod driver;
+mod injector;
 mod offload;
 mod slab;
 mod socket;
 mod trunk;
 
 pub use driver::PacketDriver;
+pub use injector::{INJECT_MAX, Injector};
 pub use offload::{Gso, Offload};
 pub use socket::{Interface, Received};
 pub use trunk::{Taken, Trunk};

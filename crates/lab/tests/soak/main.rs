@@ -9,7 +9,9 @@
 //! slow whether governed or not. Needs root. `WINDLASS_BIN` names the program (otherwise the one of the same build, as
 //! `cargo test --workspace` leaves it), `WINDLASS_SOAK_BYTES` the bytes of each stream.
 
+#[path = "../inline/daemon.rs"]
 mod daemon;
+#[path = "../inline/lab.rs"]
 mod lab;
 #[path = "../program/mod.rs"]
 mod program;

@@ -1,4 +1,5 @@
 //! The lab's namespaces, and IPv6 beside IPv4 in them.
+#![allow(dead_code)] // Each of the tests uses a part of it.
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -16,7 +17,7 @@ use windlass_lab::netns::{self, Namespace};
 use windlass_lab::topology::{Shape, Topology};
 
 /// Of the names of all namespaces; the process id follows.
-const PREFIX: &str = "wl-soak-";
+const PREFIX: &str = "wl-inline-";
 /// Of the block for benchmarks (RFC 5180).
 const SERVER_ADDRESS_V6: &str = "2001:2::1";
 const CLIENT_ADDRESS_V6: &str = "2001:2::2";
@@ -29,14 +30,26 @@ pub struct Lab {
 }
 
 impl Lab {
+    /// One server and one client.
     pub fn create() -> Result<Lab> {
+        Lab::with_clients(1)
+    }
+
+    /// One server and several clients. Of these the first has IPv6 too.
+    pub fn with_clients(clients: usize) -> Result<Lab> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         static STALE: Once = Once::new();
         STALE.call_once(remove_stale);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let name = format!("{PREFIX}{}-{number}", std::process::id());
         let folder = lab_folder(&name)?;
-        let topology = Topology::create(&name, Shape::LINE)?;
+        let topology = Topology::create(
+            &name,
+            Shape {
+                clients,
+                ..Shape::LINE
+            },
+        )?;
         topology.set_sysctls()?;
         let (server, client) = (&topology.servers[0], &topology.clients[0]);
         for (end, own, peer, peer_address) in [
@@ -54,10 +67,12 @@ impl Lab {
             ))?;
         }
         topology.set_congestion_control(HOST_ALGORITHM)?;
-        client.ip(&format!(
-            "route replace {}/32 dev eth0 congctl lock {HOST_ALGORITHM}",
-            server_address(0)
-        ))?;
+        for client in &topology.clients {
+            client.ip(&format!(
+                "route replace {}/32 dev eth0 congctl lock {HOST_ALGORITHM}",
+                server_address(0)
+            ))?;
+        }
         Ok(Lab { topology, folder })
     }
 

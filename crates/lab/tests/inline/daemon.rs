@@ -1,4 +1,5 @@
 //! `windlass run` on the box: started, asked, ended by a signal.
+#![allow(dead_code)] // Each of the tests uses a part of it.
 
 use std::fs::File;
 use std::path::PathBuf;
@@ -29,6 +30,11 @@ pub struct Daemon {
 impl Daemon {
     /// Starts it with this configuration file and waits until it governs.
     pub fn start(lab: &Lab, config: &str) -> Daemon {
+        Daemon::start_with(lab, config, &[])
+    }
+
+    /// The same, with more words on its command line.
+    pub fn start_with(lab: &Lab, config: &str, more: &[&str]) -> Daemon {
         let file = |name: &str| lab.folder.path().join(name);
         let (control, output) = (file("control.sock"), file("windlass.log"));
         let text = format!("version = 1\n{config}");
@@ -41,7 +47,8 @@ impl Daemon {
         command
             .arg(file("windlass.toml"))
             .arg("--control")
-            .arg(&control);
+            .arg(&control)
+            .args(more);
         command
             .stdin(Stdio::null())
             .stdout(log.try_clone().expect("a log"))
@@ -67,7 +74,8 @@ impl Daemon {
         }
     }
 
-    fn said(&self) -> String {
+    /// What it has said and complained of.
+    pub fn said(&self) -> String {
         std::fs::read_to_string(&self.output).unwrap_or_default()
     }
 
@@ -96,7 +104,7 @@ impl Daemon {
 
     /// Has it read that file again, and waits until it has said so.
     pub fn hang_up(&self, said: &str) {
-        kill(Pid::from_raw(self.child.id() as i32), Signal::SIGHUP).expect("a process");
+        kill(self.pid(), Signal::SIGHUP).expect("a process");
         let deadline = Instant::now() + STOP_TIMEOUT;
         while !self.said().contains(said) {
             assert!(Instant::now() < deadline, "no \"{said}\": {}", self.said());
@@ -104,14 +112,43 @@ impl Daemon {
         }
     }
 
+    /// Its process.
+    pub fn pid(&self) -> Pid {
+        Pid::from_raw(self.child.id() as i32)
+    }
+
+    /// Memory that it occupies; 0 when it has ended.
+    pub fn resident_bytes(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.unwrap_or_default();
+        let line = status.lines().find_map(|l| l.strip_prefix("VmRSS:"));
+        let kilobytes = line.and_then(|l| l.split_whitespace().next()?.parse::<u64>().ok());
+        kilobytes.unwrap_or(0) << 10
+    }
+
+    /// Files that it has open.
+    pub fn open_files(&self) -> usize {
+        std::fs::read_dir(format!("/proc/{}/fd", self.pid())).map_or(0, Iterator::count)
+    }
+
     /// `windlass counters -j`.
     pub fn counters(&self) -> Value {
         serde_json::from_str(&self.ask(&["counters", "-j"])).expect("JSON")
     }
 
+    /// Whether it runs; it may have been ended by others.
+    pub fn runs(&mut self) -> bool {
+        self.child.try_wait().expect("a child").is_none()
+    }
+
+    /// Sends it a signal.
+    pub fn signal(&self, signal: Signal) {
+        kill(self.pid(), signal).expect("a process");
+    }
+
     /// Has it stand still for so long.
     pub fn stop_for(&self, time: Duration) {
-        let pid = Pid::from_raw(self.child.id() as i32);
+        let pid = self.pid();
         kill(pid, Signal::SIGSTOP).expect("a process");
         std::thread::sleep(time);
         kill(pid, Signal::SIGCONT).expect("a process");
@@ -121,7 +158,7 @@ impl Daemon {
     pub fn end(&mut self, signal: Signal) {
         let running = self.child.try_wait().expect("a child").is_none();
         assert!(running, "windlass ended on its own: {}", self.said());
-        kill(Pid::from_raw(self.child.id() as i32), signal).expect("a process");
+        kill(self.pid(), signal).expect("a process");
         let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
             if let Some(status) = self.child.try_wait().expect("a child") {

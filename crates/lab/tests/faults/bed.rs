@@ -1,0 +1,132 @@
+//! What a scenario runs on: hosts, the link, and the plain bridge or the box between them.
+
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use serde_json::Value;
+use windlass_experiment::Setup;
+use windlass_experiment::setup::{Pair, client_address};
+use windlass_lab::emulator::{Emulator, Ends, Path};
+
+use crate::daemon::Daemon;
+use crate::lab::Lab;
+use crate::load::Load;
+
+/// Two, so that the link knows the transfers' packets from a flood's answers and drops these.
+const CLIENTS: usize = 2;
+
+/// What stands between the hosts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Middle {
+    Bridge,
+    Box,
+}
+
+pub struct Bed {
+    pub load: Load,
+    pub daemon: Option<Daemon>,
+    link: Option<Emulator>,
+    pub lab: Lab,
+    pub middle: Middle,
+}
+
+impl Bed {
+    /// Makes all of it; the box with the configuration of `WINDLASS_FAULTS_CONFIG`, if there is one.
+    pub fn make(middle: Middle, path: &Path, seed: u64) -> Result<Bed> {
+        let lab = Lab::with_clients(CLIENTS)?;
+        // Answers to strangers leave by where the client is, as they would by a router.
+        let gateway = client_address(0);
+        let server = &lab.topology.servers[0];
+        server.ip(&format!("route add default via {gateway} dev eth0"))?;
+        let ends = Ends::open(&lab.topology)?;
+        let link = Emulator::start(ends, &line(path, seed))?;
+        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, &config()));
+        Ok(Bed {
+            load: Load::start(&lab)?,
+            daemon,
+            link: Some(link),
+            lab,
+            middle,
+        })
+    }
+
+    /// A counter of the engine; 0 for the bridge.
+    pub fn counter_or_zero(&self, name: &str) -> u64 {
+        self.counter("engine", name)
+    }
+
+    /// A counter of the box, by its two names; 0 for the bridge.
+    pub fn counter(&self, part: &str, name: &str) -> u64 {
+        let counters = self.daemon.as_ref().map(Daemon::counters);
+        counters.map_or(0, |c| counter(&c, part, name))
+    }
+
+    /// Downloads that the box governs now: it is their sender's window and repairs their losses.
+    pub fn governed_downloads(&self) -> usize {
+        let Some(daemon) = &self.daemon else {
+            return 0;
+        };
+        let shown: Value =
+            serde_json::from_str(&daemon.ask(&["flow", "show", "-j"])).expect("JSON");
+        let flows = shown.as_array().expect("flows");
+        let governed = |flow: &&Value| {
+            flow["sender"] == "inside"
+                && flow["passed"].is_null()
+                && flow["in_senders_hands"] == false
+        };
+        flows.iter().filter(governed).count()
+    }
+
+    pub fn resident_bytes(&self) -> u64 {
+        self.daemon.as_ref().map_or(0, Daemon::resident_bytes)
+    }
+}
+
+impl Drop for Bed {
+    fn drop(&mut self) {
+        let record = self.link.take().map(Emulator::stop);
+        if let Some(Ok((record, _))) = record
+            && record.mishaps > 0
+        {
+            println!("   {} frames lost beside the link's model", record.mishaps);
+        }
+    }
+}
+
+/// Lines of configuration for the box, to try what they change.
+pub fn config() -> String {
+    std::env::var("WINDLASS_FAULTS_CONFIG").unwrap_or_default()
+}
+
+fn line(path: &Path, seed: u64) -> Setup {
+    let mut setup = path.setup(seed);
+    setup.pairs = (0..CLIENTS)
+        .map(|client| Pair {
+            server: 0,
+            client,
+            route: vec![0],
+            extra_delay_ns: 0,
+        })
+        .collect();
+    setup
+}
+
+pub fn counter(counters: &Value, part: &str, name: &str) -> u64 {
+    counters[part][name]
+        .as_u64()
+        .unwrap_or_else(|| panic!("no counter {part}/{name}: {counters}"))
+}
+
+/// Waits until something is so, and tells how long it took; none: it was not in time.
+pub fn wait_until(limit: Duration, mut so: impl FnMut() -> bool) -> Option<Duration> {
+    let begin = Instant::now();
+    loop {
+        if so() {
+            return Some(begin.elapsed());
+        }
+        if begin.elapsed() > limit {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
