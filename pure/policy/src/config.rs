@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::AlgorithmId;
-use windlass_engine::{Limits, Mode, Redundancy, Verdict};
+use windlass_engine::{Limits, Redundancy};
 
 use crate::auto_config::AutoConfig;
 use crate::device::BoxConfig;
@@ -10,7 +10,7 @@ use crate::error::{ConfigError, Wrong};
 use crate::files;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::settings::DEFAULT_ALGORITHM;
+use crate::settings::{Extent, Said};
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
 
@@ -51,7 +51,7 @@ impl Default for Config {
             device: BoxConfig::default(),
             limits: Limits::default(),
             tenants: Vec::new(),
-            rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
+            rules: vec![Rule::everything(Said::nothing())],
             auto: AutoConfig::default(),
             switch_lists: Vec::new(),
         }
@@ -62,7 +62,7 @@ impl Default for Config {
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// How far to go.
-    pub mode: Option<Mode>,
+    pub mode: Option<Extent>,
     /// The algorithm.
     pub algorithm: Option<AlgorithmId>,
     /// Second copies.
@@ -105,7 +105,12 @@ impl Config {
             let Some(verdict) = &mut rule.verdict else {
                 continue;
             };
-            verdict.mode = overrides.mode.unwrap_or(verdict.mode);
+            if let Some(extent) = overrides.mode {
+                rule.off = extent == Extent::Off;
+                if let Extent::Govern(mode) = extent {
+                    verdict.mode = mode;
+                }
+            }
             // A name alone keeps what the file sets of that algorithm.
             if let Some(id) = overrides
                 .algorithm
