@@ -98,6 +98,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let trace = args.trace.map(|path| TraceSettings { path, interval });
     let mut settings = Settings::new(&config, trace)?;
     settings.control_socket = control;
+    // An attachment whose ports are gone has been detached, or is repaired at the next start.
+    settings.waits = place.is_none();
     settings.reload = file.map(|path| Reload { path, overrides });
     let (inside, outside) = (
         settings.driver.inside.clone(),
