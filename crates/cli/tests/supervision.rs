@@ -82,7 +82,10 @@ fn an_interface_that_is_made_again_is_taken_back() {
         let shown = daemon.ask(&["status"]);
         assert!(shown.contains("waiting: nothing is governed"), "{shown}");
         make_outside_again(&lab);
+        let made = Instant::now();
         let status = daemon.wait_status("governing", is_untroubled);
+        let taken = made.elapsed();
+        assert!(taken < Duration::from_secs(3), "it is heard of: {taken:?}");
         assert_eq!(status["reopened"], u64::from(round));
         assert_eq!(status["bridge"], "windlass0");
         governs(&lab, &daemon, 8001 + round);

@@ -133,8 +133,15 @@ impl Changes {
     pub(crate) fn subscribe() -> io::Result<Changes> {
         let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
         let fd = sys::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE)?;
-        let group = libc::RTNLGRP_LINK as libc::c_int;
-        sys::set_option(&fd, libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, &group)?;
+        // SAFETY: a structure of integers, for which zeros are valid.
+        let mut address: libc::sockaddr_nl = unsafe { std::mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = libc::RTMGRP_LINK as u32;
+        let length = size_of_val(&address) as libc::socklen_t;
+        // Without an address of its own the socket would count as the sender, which hears nothing.
+        // SAFETY: pointer and length describe `address`, which is only read.
+        let bound = unsafe { libc::bind(fd.as_raw_fd(), (&raw const address).cast(), length) };
+        sys::check(bound)?;
         Ok(Changes { fd })
     }
 
