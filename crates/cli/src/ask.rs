@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use windlass_daemon::TenantReport;
-use windlass_daemon::control::{Answer, AskError, Request, ask};
+use windlass_daemon::control::{Answer, AskError, Request, StatusReport, Trouble, ask};
 use windlass_policy::DEFAULT_CONTROL_SOCKET;
 
 use crate::{print, print_json, values};
@@ -152,24 +152,45 @@ pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode> {
     let Answer::Status(s) = &answer else {
         bail!(unexpected(&answer));
     };
-    print(&format!(
-        "windlass {}, pid {}, up {} s\n{} > {}, {}{}, {} worker(s), {}\n\
-         bypass {}, {} connections, {} held\n",
-        s.version,
-        s.pid,
-        s.uptime_s,
-        s.inside,
-        s.outside,
-        s.io,
-        if s.zero_copy { " zero-copy" } else { "" },
-        s.workers,
-        if s.fail_open {
+    print(&describe(s))
+}
+
+/// A line on the process, one on where it stands, one on what it does, and what is amiss.
+fn describe(s: &StatusReport) -> String {
+    let mut text = format!(
+        "windlass {}, pid {}, up {} s\n",
+        s.version, s.pid, s.uptime_s
+    );
+    let bridge = s.bridge.as_ref();
+    let bridge = bridge.map_or(String::new(), |bridge| format!(", bridge {bridge}"));
+    let again = match s.reopened {
+        0 => String::new(),
+        times => format!(", taken back {times} time(s)"),
+    };
+    text.push_str(&format!("{} > {}", s.inside, s.outside));
+    if s.state == "waiting" {
+        text.push_str(&format!("{bridge}{again}\nwaiting: nothing is governed\n"));
+    } else {
+        let copy = if s.zero_copy { " zero-copy" } else { "" };
+        let open = if s.fail_open {
             "fail-open"
         } else {
             "not fail-open"
-        },
-        if s.bypass { "on" } else { "off" },
-        s.connections,
-        values::bytes(s.held_bytes),
-    ))
+        };
+        text.push_str(&format!(
+            ", {}{copy}, {} worker(s), {open}{bridge}{again}\n",
+            s.io, s.workers
+        ));
+        text.push_str(&format!(
+            "bypass {}, {} connections, {} held\n",
+            if s.bypass { "on" } else { "off" },
+            s.connections,
+            values::bytes(s.held_bytes),
+        ));
+    }
+    for trouble in &s.troubles {
+        let Trouble { what, mend } = trouble;
+        text.push_str(&format!("trouble: {what}\n    mend it with: {mend}\n"));
+    }
+    text
 }

@@ -66,7 +66,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     match command {
         Command::Check { file } => {
             let config = read(&file)?;
-            let governing = config.rules.iter().filter(|r| r.verdict.is_some()).count();
+            let governing = config
+                .rules
+                .iter()
+                .filter(|r| r.verdict.is_some() && !r.off)
+                .count();
             print(&format!(
                 "{}: {} rule(s), {governing} of which govern, {} with conditions on the path\n",
                 file.display(),
@@ -110,6 +114,7 @@ fn as_text(args: &ExplainArgs, explained: &Explanation) -> Result<String> {
     }
     match (&explained.verdict, explained.judged.last()) {
         (Some(verdict), _) => text.push_str(&said(verdict)),
+        (None, _) if explained.off => text.push_str("it is left alone: mode = \"off\"\n"),
         (None, Some(last)) if last.why_not.is_none() => {
             text.push_str("it is left alone: govern = false\n");
         }

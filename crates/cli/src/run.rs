@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use windlass_daemon::{Opened, Reload, RunError, Settings, TraceSettings, config_files};
-use windlass_engine::{AlgorithmId, Mode, Redundancy};
+use windlass_engine::{AlgorithmId, Redundancy};
 use windlass_io::Mode as Io;
 use windlass_ovs::Side;
-use windlass_policy::{Config, IoMode, Overrides};
+use windlass_policy::{Config, Extent, IoMode, Overrides};
 
 use crate::capabilities::Effective;
 use crate::place::Place;
@@ -39,9 +39,9 @@ pub(crate) struct Args {
     /// Congestion control of the governed flows.
     #[arg(long, value_name = "NAME", value_parser = values::algorithm())]
     algorithm: Option<AlgorithmId>,
-    /// How far to go: measure only, also compute what would be done, or do it.
+    /// How far to go: leave flows alone, measure only, also compute what would be done, or do it.
     #[arg(long, value_parser = values::mode())]
-    mode: Option<Mode>,
+    mode: Option<Extent>,
     /// Second copies: none, of what is repaired, or also of the first segments of a flow.
     #[arg(long, value_parser = values::redundancy())]
     redundancy: Option<Redundancy>,
@@ -98,6 +98,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let trace = args.trace.map(|path| TraceSettings { path, interval });
     let mut settings = Settings::new(&config, trace)?;
     settings.control_socket = control;
+    // An attachment whose ports are gone has been detached, or is repaired at the next start.
+    settings.waits = place.is_none();
     settings.reload = file.map(|path| Reload { path, overrides });
     let (inside, outside) = (
         settings.driver.inside.clone(),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_engine::{AlgorithmId, Mode, Redundancy, Side};
-use windlass_policy::{IoMode, MODES, REDUNDANCIES};
+use windlass_engine::{AlgorithmId, Redundancy, Side};
+use windlass_policy::{Extent, IoMode, MODES, REDUNDANCIES};
 
 /// An algorithm by its name.
 pub(crate) fn algorithm() -> impl TypedValueParser<Value = AlgorithmId> {
@@ -13,7 +13,7 @@ pub(crate) fn algorithm() -> impl TypedValueParser<Value = AlgorithmId> {
 }
 
 /// A mode by its name.
-pub(crate) fn mode() -> impl TypedValueParser<Value = Mode> {
+pub(crate) fn mode() -> impl TypedValueParser<Value = Extent> {
     one_of(&MODES)
 }
 

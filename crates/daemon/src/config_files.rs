@@ -1,16 +1,28 @@
 //! The configuration file, and the `conf.d` beside it.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::thread;
 
+use nix::libc::O_NONBLOCK;
 use windlass_policy::ConfigFile;
+
+use crate::Reload;
+use crate::control::Desk;
 
 /// Where a daemon looks for its configuration when nobody names one.
 pub const DEFAULT_CONFIG: &str = "/etc/windlass/windlass.toml";
 /// Folder beside the configuration file, whose `.toml` files come behind it in the order of their
 /// names.
 const FOLDER: &str = "conf.d";
+/// Longest file: a thousand rules are a tenth of it.
+const FILE_MAX_BYTES: u64 = 1 << 20;
+/// Most files in the folder.
+const FILES_MAX: usize = 256;
 
 /// A file that cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -18,14 +30,14 @@ const FOLDER: &str = "conf.d";
 pub struct Unreadable {
     /// Which one.
     pub path: PathBuf,
-    /// What the kernel said.
+    /// What the kernel said, or what is wrong with it.
     pub reason: io::Error,
 }
 
 /// Reads the configuration file at `path`, and those of the `conf.d` in the same folder.
 ///
 /// # Errors
-/// One of them cannot be read, or is not UTF-8.
+/// One of them cannot be read, is no regular file, is too long, or is not UTF-8.
 pub fn read(path: &Path) -> Result<Vec<ConfigFile>, Unreadable> {
     let folder = path.parent().unwrap_or(Path::new(".")).join(FOLDER);
     let mut paths = vec![path.to_owned()];
@@ -34,9 +46,35 @@ pub fn read(path: &Path) -> Result<Vec<ConfigFile>, Unreadable> {
 }
 
 fn read_one(path: &Path) -> Result<ConfigFile, Unreadable> {
-    let text = fs::read_to_string(path).map_err(|source| unreadable(path, source))?;
+    let text = open(path).and_then(text_of);
+    let text = text.map_err(|source| unreadable(path, source))?;
     let name = path.display().to_string();
     Ok(ConfigFile { name, text })
+}
+
+/// A pipe without a writer does not make it wait.
+fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NONBLOCK)
+        .open(path)?;
+    if !file.metadata()?.is_file() {
+        let what = "it is no regular file (name one, or copy what is to be read into one)";
+        return Err(io::Error::other(what));
+    }
+    Ok(file)
+}
+
+fn text_of(file: File) -> io::Result<String> {
+    let mut text = String::new();
+    file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > FILE_MAX_BYTES {
+        let what = format!(
+            "it is longer than {FILE_MAX_BYTES} bytes (divide it: files in {FOLDER} beside it are read too)"
+        );
+        return Err(io::Error::other(what));
+    }
+    Ok(text)
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
@@ -51,6 +89,10 @@ fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
             paths.push(path);
         }
     }
+    if paths.len() > FILES_MAX {
+        let what = format!("there are more than {FILES_MAX} files in it (put some together)");
+        return Err(unreadable(folder, io::Error::other(what)));
+    }
     paths.sort();
     Ok(paths)
 }
@@ -62,9 +104,50 @@ fn unreadable(path: &Path, source: io::Error) -> Unreadable {
     }
 }
 
+/// A thread that reads the configuration when it is told to. Nobody waits for it: a file system that
+/// hangs keeps only it.
+pub(crate) struct Reader(Sender<()>);
+
+impl Reader {
+    pub(crate) fn start(reload: Option<Reload>, desk: Arc<Desk>) -> io::Result<Reader> {
+        let (orders, received) = mpsc::channel();
+        let work = move || follow(&received, reload.as_ref(), &desk);
+        let named = thread::Builder::new().name("configuration".to_owned());
+        named.spawn(work)?;
+        Ok(Reader(orders))
+    }
+
+    /// Has it read again.
+    pub(crate) fn again(&self) {
+        let _ = self.0.send(());
+    }
+}
+
+fn follow(orders: &Receiver<()>, reload: Option<&Reload>, desk: &Desk) {
+    while orders.recv().is_ok() {
+        // Orders that came meanwhile are one: it reads what is there now.
+        while orders.try_recv().is_ok() {}
+        match reload {
+            Some(reload) => apply(reload, desk),
+            None => eprintln!("windlass: SIGHUP: there is no configuration file to read again"),
+        }
+    }
+}
+
+/// A mistake leaves the rules in charge as they are.
+fn apply(Reload { path, overrides }: &Reload, desk: &Desk) {
+    let files = read(path).map_err(|e| e.to_string());
+    match files.and_then(|files| desk.apply(&files, overrides)) {
+        Ok(_) => eprintln!("windlass: {} is in charge", path.display()),
+        Err(error) => eprintln!("windlass: the rules stay as they were: {error}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
 
     #[test]
     fn further_files_come_in_the_order_of_their_names() {
@@ -85,5 +168,24 @@ mod tests {
         }
         let texts: Vec<String> = read(&main).unwrap().into_iter().map(|f| f.text).collect();
         assert_eq!(texts, ["version = 1\n", "10-a.toml", "20-b.toml"]);
+    }
+
+    #[test]
+    fn only_regular_files_of_a_size_that_is_one_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let main = folder.path().join("windlass.toml");
+        let said = || read(&main).unwrap_err().to_string();
+        mkfifo(&main, Mode::S_IRWXU).unwrap();
+        assert!(said().contains("no regular file"), "{}", said());
+        fs::remove_file(&main).unwrap();
+        fs::create_dir(&main).unwrap();
+        assert!(said().contains("no regular file"), "{}", said());
+        fs::remove_dir(&main).unwrap();
+        // 300 MB, none of which are on the disk.
+        let file = File::create(&main).unwrap();
+        file.set_len(300 << 20).unwrap();
+        assert!(said().contains("longer than 1048576 bytes"), "{}", said());
+        file.set_len(FILE_MAX_BYTES).unwrap();
+        assert_eq!(read(&main).unwrap()[0].text.len() as u64, FILE_MAX_BYTES);
     }
 }

@@ -32,6 +32,17 @@ pub enum RunError {
         /// Its process.
         pid: i32,
     },
+    /// Another instance has one of the interfaces.
+    #[error(
+        "another windlass, pid {pid}, has the interface {name} already (end it with: kill {pid}; or give this \
+         one other interfaces)"
+    )]
+    InterfaceTaken {
+        /// Its name.
+        name: String,
+        /// Its process.
+        pid: i32,
+    },
     /// The interfaces cannot work as they are.
     #[error("the interfaces cannot work as they are:{}", list(.0))]
     Interfaces(Vec<Problem>),
@@ -49,7 +60,7 @@ pub enum RunError {
     #[error("{0}")]
     Open(OpenError),
     /// The trace file could not be written.
-    #[error("trace file {}: {source}", path.display())]
+    #[error("trace file {}: {source} (another place can be named with --trace)", path.display())]
     Trace {
         /// Its path.
         path: PathBuf,
@@ -64,8 +75,8 @@ pub enum RunError {
         /// Why it failed.
         reason: String,
     },
-    /// An interface is no more; the kernel carries what it can.
-    #[error("interface {name} is gone (`ip link show` lists those there are)")]
+    /// An interface is no more, and nobody waits for it; the kernel carries what it can.
+    #[error("interface {name} is gone (make it again, then start windlass again)")]
     InterfaceGone {
         /// Its name.
         name: String,
@@ -78,6 +89,19 @@ pub enum RunError {
         /// Why.
         reason: String,
     },
+}
+
+impl RunError {
+    pub(crate) fn system(what: &'static str, error: &io::Error) -> RunError {
+        RunError::System {
+            what,
+            reason: error.to_string(),
+        }
+    }
+
+    pub(crate) fn thread(error: io::Error) -> RunError {
+        RunError::system("starting a thread", &error)
+    }
 }
 
 impl From<OpenError> for RunError {

@@ -5,7 +5,6 @@ use std::fs;
 const PAGE_BYTES: u64 = 4096;
 /// There is room again when this many hundredths of what is allowed are in use.
 const ROOM_AGAIN_PERCENT: u64 = 95;
-const MEGABYTE: u64 = 1 << 20;
 
 /// The memory of the process beside its limit.
 #[derive(Debug)]
@@ -15,12 +14,17 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    /// With a limit of so many MB beside `frames_bytes` of packet frames.
-    pub(crate) fn new(limit_mb: u32, frames_bytes: u64) -> Footprint {
+    /// With a limit, packet frames included.
+    pub(crate) fn new(limit_bytes: u64) -> Footprint {
         Footprint {
-            limit_bytes: u64::from(limit_mb) * MEGABYTE + frames_bytes,
+            limit_bytes,
             full: false,
         }
+    }
+
+    /// New connections have to pass.
+    pub(crate) fn is_full(&self) -> bool {
+        self.full
     }
 
     /// Looks, and tells of a change: true if new connections have to pass from now on.
@@ -50,9 +54,11 @@ fn resident_bytes() -> Option<u64> {
 mod tests {
     use super::*;
 
+    const MEGABYTE: u64 = 1 << 20;
+
     #[test]
     fn it_is_full_until_a_twentieth_is_free() {
-        let mut footprint = Footprint::new(100, 28 * MEGABYTE);
+        let mut footprint = Footprint::new(128 * MEGABYTE);
         assert_eq!(footprint.compare(128 * MEGABYTE), None);
         assert_eq!(footprint.compare(129 * MEGABYTE), Some(true));
         assert_eq!(footprint.compare(125 * MEGABYTE), None);

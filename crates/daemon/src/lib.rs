@@ -7,9 +7,12 @@
 #![forbid(unsafe_code)]
 
 mod advice;
+mod bridge;
+mod changes;
 mod command;
 pub mod config_files;
 pub mod control;
+mod crew;
 mod error;
 mod faults;
 mod footprint;
@@ -19,6 +22,8 @@ mod processor;
 mod report;
 mod run;
 mod settings;
+mod sole;
+mod supervise;
 mod trace;
 mod worker;
 

@@ -30,6 +30,8 @@ pub struct Settings {
     pub control_socket: PathBuf,
     /// What to record.
     pub trace: Option<TraceSettings>,
+    /// An interface that is gone is waited for; else the daemon ends.
+    pub waits: bool,
     /// What SIGHUP reads again, and what stands in its place then.
     pub reload: Option<Reload>,
 }
@@ -101,6 +103,7 @@ impl Settings {
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
             trace,
+            waits: true,
             reload: None,
         })
     }

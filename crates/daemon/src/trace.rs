@@ -1,17 +1,21 @@
 //! A record of every governed flow at fixed intervals, for plots.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender};
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use nix::libc::O_NONBLOCK;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use windlass_engine::{Engine, FlowInfo, Nanos};
 use windlass_policy::Policy;
 
+use crate::RunError;
 use crate::command::FLOWS_PER_ANSWER;
 use crate::report::FlowReport;
 
@@ -56,13 +60,13 @@ impl Probe {
     }
 }
 
-/// The file, and the samples that come for it.
+/// The thread that writes, and what makes probes for it.
 pub(crate) struct Recorder {
-    file: BufWriter<File>,
-    csv: bool,
+    path: PathBuf,
     interval: Nanos,
-    sender: SyncSender<Sample>,
-    samples: Receiver<Sample>,
+    samples: SyncSender<Sample>,
+    failed: Arc<OnceLock<String>>,
+    thread: JoinHandle<io::Result<()>>,
 }
 
 /// A line of a trace.
@@ -76,14 +80,34 @@ pub struct TraceLine {
 }
 
 impl Recorder {
-    pub(crate) fn create(settings: &TraceSettings) -> io::Result<Recorder> {
-        let (sender, samples) = mpsc::sync_channel(SAMPLES_WAITING);
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn start(
+        settings: &TraceSettings,
+        policy: Arc<RwLock<Policy>>,
+    ) -> Result<Recorder, RunError> {
+        let file = create(&settings.path).map_err(|source| wrong(&settings.path, source))?;
+        let csv = settings.path.extension().is_some_and(|e| e == "csv");
+        let (samples, received) = mpsc::sync_channel(SAMPLES_WAITING);
+        let failed = Arc::new(OnceLock::new());
+        let (path, told) = (settings.path.clone(), Arc::clone(&failed));
+        let work = move || {
+            let written = write_all(BufWriter::new(file), csv, received, &policy);
+            if let Err(error) = &written {
+                let what = format!("{}: nothing more is recorded", wrong_text(&path, error));
+                eprintln!("windlass: {what}");
+                let _ = told.set(what);
+            }
+            written
+        };
+        let named = thread::Builder::new().name("trace".to_owned());
+        let thread = named.spawn(work).map_err(|e| wrong(&settings.path, e))?;
         Ok(Recorder {
-            file: BufWriter::new(File::create(&settings.path)?),
-            csv: settings.path.extension().is_some_and(|e| e == "csv"),
+            path: settings.path.clone(),
             interval: settings.interval.as_nanos() as Nanos,
-            sender,
             samples,
+            failed,
+            thread,
         })
     }
 
@@ -92,31 +116,77 @@ impl Recorder {
         Probe {
             interval: self.interval,
             due: 0,
-            samples: self.sender.clone(),
+            samples: self.samples.clone(),
         }
     }
 
-    /// Writes until all probes are gone.
-    pub(crate) fn run(mut self, policy: &RwLock<Policy>) -> io::Result<()> {
-        drop(self.sender);
-        let mut head_written = false;
-        for sample in self.samples {
-            let policy = policy.read().unwrap_or_else(PoisonError::into_inner);
-            for info in &sample.flows {
-                let line = serde_json::to_value(TraceLine {
-                    time_ns: sample.at,
-                    flow: FlowReport::new(info, &policy),
-                })?;
-                if self.csv {
-                    write_csv(&mut self.file, &line, &mut head_written)?;
-                } else {
-                    writeln!(self.file, "{line}")?;
-                }
-            }
-            self.file.flush()?;
-        }
-        Ok(())
+    /// Why nothing is recorded any more, once it is so.
+    pub(crate) fn failed(&self) -> Arc<OnceLock<String>> {
+        Arc::clone(&self.failed)
     }
+
+    /// Waits until what there is has been written. The probes must be gone.
+    ///
+    /// # Errors
+    /// Not all of it could be written.
+    pub(crate) fn finish(self) -> Result<(), RunError> {
+        drop(self.samples);
+        let written = match self.thread.join() {
+            Ok(written) => written,
+            Err(_) => Err(io::Error::other("its thread panicked")),
+        };
+        written.map_err(|source| wrong(&self.path, source))
+    }
+}
+
+/// Neither a pipe that nobody reads nor one whose reader is slow makes anybody wait.
+fn create(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    options.custom_flags(O_NONBLOCK).open(path)
+}
+
+fn wrong(path: &Path, source: io::Error) -> RunError {
+    RunError::Trace {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+fn wrong_text(path: &Path, error: &io::Error) -> String {
+    format!("trace file {}: {error}", path.display())
+}
+
+/// Writes until all probes are gone.
+fn write_all(
+    mut file: impl Write,
+    csv: bool,
+    samples: Receiver<Sample>,
+    policy: &RwLock<Policy>,
+) -> io::Result<()> {
+    let mut head_written = false;
+    for sample in samples {
+        for line in lines(&sample, policy) {
+            let line = serde_json::to_value(line)?;
+            if csv {
+                write_csv(&mut file, &line, &mut head_written)?;
+            } else {
+                writeln!(file, "{line}")?;
+            }
+        }
+        file.flush()?;
+    }
+    Ok(())
+}
+
+/// The policy is not held while a slow disk takes them.
+fn lines(sample: &Sample, policy: &RwLock<Policy>) -> Vec<TraceLine> {
+    let policy = policy.read().unwrap_or_else(PoisonError::into_inner);
+    let line = |info: &FlowInfo| TraceLine {
+        time_ns: sample.at,
+        flow: FlowReport::new(info, &policy),
+    };
+    sample.flows.iter().map(line).collect()
 }
 
 /// Our values have no commas, except perhaps the name of a rule, which is quoted (RFC 4180).

@@ -54,18 +54,11 @@ fn find<'a>(links: &'a [Link], name: &str) -> io::Result<&'a Link> {
 }
 
 fn create(links: &[Link], ports: [&Link; 2]) -> io::Result<BridgeState> {
-    let name = (0..BRIDGE_NAMES)
-        .map(|n| format!("windlass{n}"))
-        .find(|name| links.iter().all(|l| l.name != *name))
-        .ok_or(io::ErrorKind::AlreadyExists)?;
-    let socket = sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)?;
-    let c_name = CString::new(name.as_str())?;
-    // SAFETY: the command takes a pointer to the bridge's name, which it only reads.
-    unsafe { sys::ioctl(&socket, SIOCBRADDBR, c_name.as_ptr().cast_mut()) }?;
+    let name = free_name(links).ok_or(io::ErrorKind::AlreadyExists)?;
+    let socket = control_socket()?;
+    add_bridge(&socket, &name)?;
     for port in ports {
-        let mut request = InterfaceRequest::new(&name, port.index as usize)?;
-        // SAFETY: the command takes an interface request with the port's index.
-        unsafe { sys::ioctl(&socket, SIOCBRADDIF, &raw mut request) }?;
+        add_to(&socket, &name, port.index)?;
     }
     for link in ports
         .map(|p| p.name.as_str())
@@ -78,6 +71,47 @@ fn create(links: &[Link], ports: [&Link; 2]) -> io::Result<BridgeState> {
         name,
         created: true,
     })
+}
+
+/// A name for a new bridge that no interface has.
+pub(crate) fn free_name(links: &[Link]) -> Option<String> {
+    (0..BRIDGE_NAMES)
+        .map(|n| format!("windlass{n}"))
+        .find(|name| links.iter().all(|l| l.name != *name))
+}
+
+/// Makes a bridge of this name again, and sets it up.
+///
+/// # Errors
+/// The kernel's: `EEXIST`, `EPERM`.
+pub fn make_again(name: &str) -> io::Result<()> {
+    let socket = control_socket()?;
+    add_bridge(&socket, name)?;
+    set_up(&socket, name)
+}
+
+/// Makes the interface with this index a port of a bridge.
+///
+/// # Errors
+/// The kernel's: `EBUSY` when it is a port of something else.
+pub fn add_port(bridge: &str, index: u32) -> io::Result<()> {
+    add_to(&control_socket()?, bridge, index)
+}
+
+fn control_socket() -> io::Result<OwnedFd> {
+    sys::socket(libc::AF_INET, libc::SOCK_DGRAM, 0)
+}
+
+fn add_bridge(socket: &OwnedFd, name: &str) -> io::Result<()> {
+    let name = CString::new(name)?;
+    // SAFETY: the command takes a pointer to the bridge's name, which it only reads.
+    unsafe { sys::ioctl(socket, SIOCBRADDBR, name.as_ptr().cast_mut()) }
+}
+
+fn add_to(socket: &OwnedFd, bridge: &str, index: u32) -> io::Result<()> {
+    let mut request = InterfaceRequest::new(bridge, index as usize)?;
+    // SAFETY: the command takes an interface request with the port's index.
+    unsafe { sys::ioctl(socket, SIOCBRADDIF, &raw mut request) }
 }
 
 fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {

@@ -24,6 +24,7 @@ mod scheduling;
 mod session;
 mod sys;
 pub mod tcp_info;
+pub mod watch;
 pub mod xdp;
 
 pub use any::AnyDriver;

@@ -22,6 +22,8 @@ const XDP_HEADROOM_BYTES: u32 = 256;
 #[derive(Debug)]
 pub struct Session {
     xdp: Option<(Program, Switches)>,
+    /// Packets that the program had passed before it was switched on: nobody's bypass.
+    passed_before: u64,
     drivers: Vec<AnyDriver>,
     info: DriverInfo,
     warnings: Vec<Problem>,
@@ -39,6 +41,7 @@ impl Session {
             return open_packet(config);
         }
         let warnings = judge(interface::check(&config.inside, &config.outside))?;
+        judge(interface::occupied(&[&config.inside, &config.outside]))?;
         let get = |name: &String| Interface::get(name).map_err(system(name));
         let sides = [get(&config.inside)?, get(&config.outside)?];
         let queues = queues_served(config, &sides)?;
@@ -62,10 +65,11 @@ impl Session {
                 .max_frame()
                 .min(config.frame_size - XDP_HEADROOM_BYTES),
         };
-        let switches = switch_on(&mut program, config, &sides, max_packet)
+        let (switches, passed_before) = switch_on(&mut program, config, &sides, max_packet)
             .map_err(system("configuring the XDP program"))?;
         Ok(Session {
             xdp: Some((program, switches)),
+            passed_before,
             info: DriverInfo {
                 mode,
                 zero_copy: obtained.zero_copy,
@@ -100,8 +104,26 @@ impl Session {
     /// What the XDP program saw; all zeros with AF_PACKET.
     pub fn counters(&self) -> io::Result<XdpCounters> {
         match &self.xdp {
-            Some((program, _)) => program.counters(),
+            Some((program, _)) => {
+                let mut counters = program.counters()?;
+                counters.passed_bypass -= self.passed_before.min(counters.passed_bypass);
+                Ok(counters)
+            }
             None => Ok(XdpCounters::default()),
+        }
+    }
+
+    /// The bridge may have another address than when the session was opened: what is for it is not taken.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn learn_addresses(&mut self, inside: &str, outside: &str) -> io::Result<()> {
+        match &mut self.xdp {
+            Some((program, _)) => {
+                let sides = [Interface::get(inside)?, Interface::get(outside)?];
+                program.set_local_macs(&local_macs(&sides)?)
+            }
+            None => Ok(()),
         }
     }
 
@@ -114,18 +136,19 @@ impl Session {
     }
 }
 
-/// From here on packets are taken: the sockets are ready.
+/// From here on packets are taken: the sockets are ready. The answer has what had passed until then.
 fn switch_on(
     program: &mut Program,
     config: &DriverConfig,
     sides: &[Interface; 2],
     max_packet: u32,
-) -> io::Result<Switches> {
+) -> io::Result<(Switches, u64)> {
     program.configure(config, max_packet)?;
     program.set_local_macs(&local_macs(sides)?)?;
     let mut switches = program.switches()?;
+    let passed = program.counters()?.passed_bypass;
     switches.set_bypass(false)?;
-    Ok(switches)
+    Ok((switches, passed))
 }
 
 fn validate(config: &DriverConfig) -> Result<(), OpenError> {
@@ -238,6 +261,7 @@ fn open_packet(config: &DriverConfig) -> Result<Session, OpenError> {
     let driver = PacketDriver::open(config).map_err(system("AF_PACKET sockets"))?;
     Ok(Session {
         xdp: None,
+        passed_before: 0,
         info: DriverInfo {
             mode: Mode::Packet,
             zero_copy: false,

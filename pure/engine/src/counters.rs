@@ -285,7 +285,7 @@ counters! {
     sight_lost,
     /// Those that are followed again.
     sight_regained,
-    /// Connections forgotten because they were idle.
+    /// Connections forgotten because they were idle; those that were closed do not count.
     idle_expired,
 }
 

@@ -213,8 +213,8 @@ impl Engine {
             };
             conn.armed_at = None;
             if conn.expired(now, ctx.limits) {
+                ctx.counters.idle_expired += u64::from(!conn.closed());
                 conn.let_go(&mut ctx, PassReason::Closed);
-                ctx.counters.idle_expired += 1;
                 self.forget(index);
                 continue;
             }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::AlgorithmId;
-use windlass_engine::{Limits, Mode, Redundancy, Verdict};
+use windlass_engine::{Limits, Redundancy};
 
 use crate::auto_config::AutoConfig;
 use crate::device::BoxConfig;
@@ -11,7 +11,7 @@ use crate::files;
 use crate::limits::BoxLimits;
 use crate::policy::Policy;
 use crate::rule::Rule;
-use crate::settings::DEFAULT_ALGORITHM;
+use crate::settings::{Extent, Said};
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
 
@@ -55,7 +55,7 @@ impl Default for Config {
             limits: Limits::default(),
             box_limits: BoxLimits::default(),
             tenants: Vec::new(),
-            rules: vec![Rule::everything(Verdict::enforce(DEFAULT_ALGORITHM))],
+            rules: vec![Rule::everything(Said::nothing())],
             auto: AutoConfig::default(),
             switch_lists: Vec::new(),
         }
@@ -66,7 +66,7 @@ impl Default for Config {
 #[derive(Clone, Debug, Default)]
 pub struct Overrides {
     /// How far to go.
-    pub mode: Option<Mode>,
+    pub mode: Option<Extent>,
     /// The algorithm.
     pub algorithm: Option<AlgorithmId>,
     /// Second copies.
@@ -109,7 +109,12 @@ impl Config {
             let Some(verdict) = &mut rule.verdict else {
                 continue;
             };
-            verdict.mode = overrides.mode.unwrap_or(verdict.mode);
+            if let Some(extent) = overrides.mode {
+                rule.off = extent == Extent::Off;
+                if let Extent::Govern(mode) = extent {
+                    verdict.mode = mode;
+                }
+            }
             // A name alone keeps what the file sets of that algorithm.
             if let Some(id) = overrides
                 .algorithm

@@ -19,6 +19,8 @@ pub struct Explanation {
     pub judged: Vec<Judged>,
     /// What is done; `None`: the flow is left alone.
     pub verdict: Option<Verdict>,
+    /// The rule that matches has `mode = "off"`.
+    pub off: bool,
     /// The conditions on its path, if there are any.
     pub switching: Option<SwitchState>,
 }
@@ -56,6 +58,7 @@ impl Policy {
     ) -> Explanation {
         let facts = self.facts(flow, sender, now);
         let mut judged = Vec::new();
+        let mut off = false;
         for rule in &self.rules {
             let failing = rule.failing(&facts);
             judged.push(Judged {
@@ -63,6 +66,7 @@ impl Policy {
                 why_not: failing.map(|failing| reason(rule, &failing, &facts)),
             });
             if failing.is_none() {
+                off = rule.off;
                 break;
             }
         }
@@ -71,6 +75,7 @@ impl Policy {
         Explanation {
             judged,
             verdict,
+            off,
             switching: list.map(|list| state(list, path)),
         }
     }

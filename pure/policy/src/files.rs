@@ -1,7 +1,5 @@
 //! From the texts of the configuration files to a [`Config`]. A mistake comes with the number of its file.
 
-use windlass_engine::Verdict;
-
 use crate::auto_config;
 use crate::config::{Config, ConfigFile, VERSION};
 use crate::device;
@@ -9,7 +7,7 @@ use crate::error::Wrong;
 use crate::limits;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
-use crate::settings::{self, DEFAULT_ALGORITHM, Known};
+use crate::settings::{self, Known, Said};
 use crate::tenants;
 
 /// Most rules of a configuration.
@@ -31,7 +29,7 @@ pub(crate) fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
         };
         sections.push(open().map_err(|wrong| (at, wrong))?);
     }
-    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    let mut default = Said::nothing();
     let mut rules = Vec::new();
     let mut rules_at = (0, 0..0);
     for (at, mut section) in sections.into_iter().enumerate() {
@@ -53,7 +51,8 @@ pub(crate) fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
     }
     if rules.iter().all(|r: &Rule| r.verdict.is_none()) {
         let what = "no rule governs anything: every one has govern = false";
-        let help = "add a [[rule]] without govern = false for the flows to be governed";
+        let help = "add a [[rule]] without govern = false for the flows to be governed, or write \
+                    mode = \"off\" for those that are to wait";
         return Err((rules_at.0, Wrong::new(rules_at.1, what, help)));
     }
     config.rules = rules;
@@ -68,7 +67,7 @@ fn read_first(
     file: &mut Section<'_>,
     config: &mut Config,
     known: &mut Known,
-) -> Result<Verdict, Wrong> {
+) -> Result<Said, Wrong> {
     if let Some(value) = file.take("box") {
         config.device = device::read(value.section("[box]")?)?;
     }
@@ -78,10 +77,10 @@ fn read_first(
     if let Some(value) = file.take("auto") {
         known.auto = auto_config::read(value.section("[auto]")?)?;
     }
-    let mut default = Verdict::enforce(DEFAULT_ALGORITHM);
+    let mut default = Said::nothing();
     if let Some(value) = file.take("default") {
         let mut section = value.section("[default]")?;
-        default = settings::verdict(&mut section, default, known)?;
+        default = settings::said(&mut section, default, known)?;
         section.finish()?;
     }
     Ok(default)
@@ -90,7 +89,7 @@ fn read_first(
 /// Adds the rules of a file to those of the files before.
 fn read_rules(
     value: Value<'_>,
-    default: Verdict,
+    default: Said,
     known: &mut Known,
     rules: &mut Vec<Rule>,
 ) -> Result<(), Wrong> {

@@ -60,7 +60,7 @@ pub use limits::BoxLimits;
 pub use policy::Policy;
 pub use prefix::Prefix;
 pub use rule::{Match, Rule, Senders};
-pub use settings::{FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};
+pub use settings::{Extent, FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundancy_named};
 pub use switching::{Switch, SwitchList};
 pub use tenants::Owner;
 pub use trial::SharedTrial;

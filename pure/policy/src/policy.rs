@@ -123,7 +123,8 @@ impl Policy {
         self.lists.get(usize::from(number))
     }
 
-    /// The ports outside of which nothing can be governed, in order; `None`: any port may be.
+    /// The ports outside of which nothing can be governed, in order; `None`: any port may be. Rules with
+    /// `mode = "off"` count: a policy to come may give them another.
     pub fn governed_ports(&self) -> Option<Vec<u16>> {
         let governing = || self.rules.iter().filter(|r| r.verdict.is_some());
         if governing().any(|r| r.ports.is_empty()) {
@@ -162,6 +163,9 @@ impl Decide for Policy {
         let matches = |rule: &Rule| rule.failing(&facts).is_none();
         let number = self.rules.iter().position(matches)?;
         let rule = &self.rules[number];
+        if rule.off {
+            return None;
+        }
         let mut verdict = rule.verdict?;
         verdict.rule = Some(number as u16);
         verdict.tenant = verdict.tenant.or(facts.owner);

@@ -7,7 +7,7 @@ use crate::error::Wrong;
 use crate::facts::FlowFacts;
 use crate::prefix::Prefix;
 use crate::read::{Section, Value};
-use crate::settings::{self, Known};
+use crate::settings::{self, Known, Said};
 
 const VLAN_MAX: u64 = 4094;
 const SENDERS: [(&str, Senders); 3] = [
@@ -65,13 +65,15 @@ pub struct Rule {
     pub sender: Senders,
     /// Whatever else must hold.
     pub matches: Option<Match>,
-    /// What to do; `None` leaves the flow alone.
+    /// What to do; `None` leaves the flow alone, for good.
     pub verdict: Option<Verdict>,
+    /// `mode = "off"`: the flow is left alone until the rule has another mode.
+    pub off: bool,
 }
 
 impl Rule {
     /// The rule of a file that has none: every flow whose sender is inside.
-    pub(crate) fn everything(verdict: Verdict) -> Rule {
+    pub(crate) fn everything(said: Said) -> Rule {
         Rule {
             name: "default".to_owned(),
             ports: Vec::new(),
@@ -80,7 +82,8 @@ impl Rule {
             vlan: None,
             sender: Senders::Inside,
             matches: None,
-            verdict: Some(verdict),
+            verdict: Some(said.verdict),
+            off: said.off,
         }
     }
 
@@ -88,7 +91,7 @@ impl Rule {
     pub(crate) fn read(
         mut section: Section<'_>,
         number: usize,
-        default: Verdict,
+        default: Said,
         known: &mut Known,
     ) -> Result<Rule, Wrong> {
         let mut rule = Rule::everything(default);
@@ -121,8 +124,9 @@ impl Rule {
             Some(value) => value.boolean()?,
             None => true,
         };
-        let verdict = settings::verdict(&mut section, default, known)?;
-        rule.verdict = govern.then_some(verdict);
+        let said = settings::said(&mut section, default, known)?;
+        rule.verdict = govern.then_some(said.verdict);
+        rule.off = said.off;
         section.finish()?;
         Ok(rule)
     }

@@ -11,11 +11,21 @@ use crate::read::{Section, Value};
 use crate::switching::{self, Lists};
 use crate::tenants::{self, Owner};
 
+/// How far to go with a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Extent {
+    /// Leave it alone.
+    Off,
+    /// Govern it.
+    Govern(Mode),
+}
+
 /// The modes by name.
-pub const MODES: [(&str, Mode); 3] = [
-    ("observe", Mode::Observe),
-    ("advise", Mode::Advise),
-    ("enforce", Mode::Enforce),
+pub const MODES: [(&str, Extent); 4] = [
+    ("off", Extent::Off),
+    ("observe", Extent::Govern(Mode::Observe)),
+    ("advise", Extent::Govern(Mode::Advise)),
+    ("enforce", Extent::Govern(Mode::Enforce)),
 ];
 
 /// The usual degrees of redundancy by name.
@@ -39,8 +49,8 @@ const COPY_DELAY_MAX_MS: u64 = 1000;
 /// Two copies of everything would be 1000 ‰; more is never sent.
 const BUDGET_MAX_PERMILLE: u64 = 1000;
 
-/// The mode of this name.
-pub fn mode_named(name: &str) -> Option<Mode> {
+/// What the mode of this name means.
+pub fn mode_named(name: &str) -> Option<Extent> {
     MODES.iter().find(|(n, _)| *n == name).map(|(_, m)| *m)
 }
 
@@ -58,17 +68,49 @@ pub(crate) struct Known {
     pub auto: AutoConfig,
 }
 
-/// Reads what `section` says about a verdict; the rest is as in `default`.
-pub(crate) fn verdict(
+/// What `[default]` or a rule says of flows.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Said {
+    pub verdict: Verdict,
+    /// `mode = "off"`: the verdict is that of another mode.
+    pub off: bool,
+}
+
+impl Said {
+    /// What is so where nothing is said.
+    pub(crate) fn nothing() -> Said {
+        Said {
+            verdict: Verdict::enforce(DEFAULT_ALGORITHM),
+            off: false,
+        }
+    }
+}
+
+/// Reads what `section` says; the rest is as in `default`.
+pub(crate) fn said(
+    section: &mut Section<'_>,
+    default: Said,
+    known: &mut Known,
+) -> Result<Said, Wrong> {
+    let mut said = default;
+    if let Some(value) = section.take("mode") {
+        let extent = value.word(&MODES)?;
+        said.off = extent == Extent::Off;
+        if let Extent::Govern(mode) = extent {
+            said.verdict.mode = mode;
+        }
+    }
+    said.verdict = verdict(section, said.verdict, known)?;
+    Ok(said)
+}
+
+fn verdict(
     section: &mut Section<'_>,
     default: Verdict,
     known: &mut Known,
 ) -> Result<Verdict, Wrong> {
     let mut verdict = default;
     let span = section.span();
-    if let Some(value) = section.take("mode") {
-        verdict.mode = value.word(&MODES)?;
-    }
     if let Some(value) = section.take("algorithm") {
         verdict.switching = None;
         verdict.arm = None;

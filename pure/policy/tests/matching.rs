@@ -2,7 +2,7 @@
 
 use windlass_cc::{AlgorithmId, MILLISECOND, SECOND, Value as Setting};
 use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
-use windlass_policy::{BoxLimits, Config, IoMode, Overrides, Policy};
+use windlass_policy::{BoxLimits, Config, Extent, IoMode, Overrides, Policy};
 use windlass_wire::FlowKey;
 
 fn config(text: &str) -> Config {
@@ -155,7 +155,7 @@ fn governed_ports_are_those_of_the_rules_that_govern() {
 fn flags_replace_what_every_rule_says() {
     let mut config = config(RULES);
     config.override_with(&Overrides {
-        mode: Some(Mode::Observe),
+        mode: Some(Extent::Govern(Mode::Observe)),
         algorithm: Some(AlgorithmId::Bbr3),
         redundancy: Some(Redundancy::OFF),
         ports: Some(vec![9000]),
@@ -173,6 +173,46 @@ fn flags_replace_what_every_rule_says() {
         assert_eq!(verdict.redundancy, Redundancy::OFF);
     }
     assert_eq!(config.policy().governed_ports(), Some(vec![9000]));
+}
+
+/// The port is taken all the same: another policy may govern it.
+#[test]
+fn flows_are_left_alone_where_the_mode_is_off() {
+    use Side::Inside;
+    let web = flow("10.0.0.1:443", "192.0.2.7:5555", 0);
+    let ssh = flow("10.0.0.1:22", "192.0.2.7:5555", 0);
+    let all_off = config("[default]\nmode = \"off\"\n").policy();
+    assert_eq!(all_off.decide(&web, Inside, 0), None);
+    assert_eq!(all_off.governed_ports(), None);
+    assert!(all_off.explain(&web, Inside, 0, None).off);
+
+    let text = "[default]\nmode = \"off\"\nalgorithm = \"reno\"\n[[rule]]\nname = \"web\"\nports = [443]\n\
+                mode = \"enforce\"\n[[rule]]\nname = \"ssh\"\nports = [22]\n";
+    let mut some_off = config(text);
+    let policy = some_off.policy();
+    let verdict = policy.decide(&web, Inside, 0).unwrap();
+    assert_eq!(
+        (verdict.mode, verdict.algorithm.id()),
+        (Mode::Enforce, AlgorithmId::Reno)
+    );
+    assert_eq!(policy.decide(&ssh, Inside, 0), None);
+    assert_eq!(policy.governed_ports(), Some(vec![22, 443]));
+    let explained = policy.explain(&ssh, Inside, 0, None);
+    assert_eq!((explained.verdict, explained.off), (None, true));
+
+    // A flag decides for all rules, in either direction, and what they say of the algorithm stays.
+    for (extent, governed) in [(Extent::Off, false), (Extent::Govern(Mode::Observe), true)] {
+        some_off.override_with(&Overrides {
+            mode: Some(extent),
+            ..Overrides::default()
+        });
+        let policy = some_off.policy();
+        for flow in [&web, &ssh] {
+            let verdict = policy.decide(flow, Inside, 0);
+            assert_eq!(verdict.is_some(), governed, "{extent:?}");
+            assert!(verdict.is_none_or(|v| v.algorithm.id() == AlgorithmId::Reno));
+        }
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 use socket2::{Domain, Socket, Type};
-use windlass_io::interface::{Interface, Problem, Severity, check, check_packet};
+use windlass_io::interface::{Interface, Problem, Severity, check, check_packet, occupied};
 
 use super::{Finding, State};
 use crate::capabilities::{Effective, IPC_LOCK};
@@ -146,24 +146,25 @@ pub(super) fn options(config: &Configuration) -> Vec<Finding> {
 
 /// As `windlass run` would judge: two interfaces in no bridge get one.
 pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
-    let get = |name| Interface::get(name).ok();
-    let (a, b) = (get(inside), get(outside));
-    let unbridged = |i: &Option<Interface>| i.as_ref().is_some_and(|i| i.bridge.is_none());
-    let problems = if unbridged(&a) && unbridged(&b) {
-        check_packet(inside, outside)
-    } else {
-        check(inside, outside)
+    let both = [inside, outside].map(|name| Interface::get(name).ok());
+    let there = || both.iter().flatten();
+    let unbridged = there().count() == 2 && there().all(|i| i.bridge.is_none());
+    let mut problems = match unbridged {
+        true => check_packet(inside, outside),
+        false => check(inside, outside),
     };
+    problems.extend(occupied(&[inside, outside]));
     let state = |p: &Problem| match p.severity {
         Severity::Refusal => State::Missing,
         Severity::Warning => State::Warning,
     };
     let lack = |p: &Problem| Finding::lack("interfaces", state(p), &p.what, &p.fix);
     let mut findings: Vec<Finding> = problems.iter().map(lack).collect();
-    for i in [a, b].into_iter().flatten() {
+    for i in there() {
         let bridge = match &i.bridge {
             Some(bridge) => format!("in {bridge}"),
-            None => "in no bridge (windlass run makes one)".to_owned(),
+            None if unbridged => "in no bridge (windlass run makes one)".to_owned(),
+            None => "in no bridge".to_owned(),
         };
         let found = format!(
             "{}: {}, MTU {}, {} rx and {} tx queues, {bridge}",

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +23,8 @@ pub struct Daemon {
     pub control: PathBuf,
     /// Its folder of plugins.
     pub plugins: PathBuf,
+    /// Its standard error output so far.
+    said: Arc<Mutex<String>>,
 }
 
 impl Daemon {
@@ -36,8 +38,18 @@ impl Daemon {
             .arg(&control)
             .args(arguments)
             .env("WINDLASS_PLUGINS", &plugins)
-            .stdout(Stdio::piped());
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
+        let errors = BufReader::new(child.stderr.take().unwrap());
+        let said = Arc::new(Mutex::new(String::new()));
+        let heard = Arc::clone(&said);
+        thread::spawn(move || {
+            for line in errors.lines().map_while(Result::ok) {
+                eprintln!("{line}");
+                heard.lock().unwrap().push_str(&format!("{line}\n"));
+            }
+        });
         let output = BufReader::new(child.stdout.take().unwrap());
         let (ready, is_ready) = mpsc::channel();
         thread::spawn(move || {
@@ -52,6 +64,7 @@ impl Daemon {
             child,
             control,
             plugins,
+            said,
         };
         is_ready
             .recv_timeout(Duration::from_secs(15))
@@ -74,6 +87,46 @@ impl Daemon {
 
     pub fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.ask(arguments)).unwrap()
+    }
+
+    /// Asks, and gives what it says when it refuses.
+    pub fn refused(&self, arguments: &[&str]) -> String {
+        let mut command = Command::new(PROGRAM);
+        command.args(arguments).arg("--control").arg(&self.control);
+        let output = command.output().unwrap();
+        assert!(!output.status.success(), "{arguments:?} succeeds");
+        String::from_utf8(output.stderr).unwrap()
+    }
+
+    pub fn said(&self) -> String {
+        self.said.lock().unwrap().clone()
+    }
+
+    /// Waits until it has said this on its standard error output.
+    pub fn wait_said(&self, what: &str) {
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !self.said().contains(what) {
+            assert!(Instant::now() < deadline, "it does not say: {what}");
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Waits until the status, in which a worker may be about to end, is so.
+    pub fn wait_status(&self, what: &str, is_so: impl Fn(&Value) -> bool) -> Value {
+        let deadline = Instant::now() + Duration::from_secs(15);
+        loop {
+            let mut command = Command::new(PROGRAM);
+            command
+                .args(["status", "-j", "--control"])
+                .arg(&self.control);
+            let output = command.output().unwrap();
+            let status = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            if is_so(&status) {
+                return status;
+            }
+            assert!(Instant::now() < deadline, "not {what}: {status}");
+            thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// The flow from this server's port.

@@ -46,9 +46,15 @@ impl Lab {
 
     /// A namespace with an interface that has a port in the middle.
     pub fn add_host(&self, place: &str, (interface, address): (&str, &str), port: &str) {
-        let (end, middle) = (self.name(place), self.name("m"));
+        let end = self.name(place);
         self.ip(&["netns", "add", &end]);
         self.ip(&["-n", &end, "link", "set", "lo", "up"]);
+        self.add_link(place, (interface, address), port);
+    }
+
+    /// The wire of a host that is there.
+    pub fn add_link(&self, place: &str, (interface, address): (&str, &str), port: &str) {
+        let (end, middle) = (self.name(place), self.name("m"));
         let veth = ["link", "add", interface, "netns", &end, "type", "veth"];
         let peer = ["peer", "name", port, "netns", &middle];
         self.ip(&[veth.as_slice(), &peer].concat());
@@ -59,6 +65,11 @@ impl Lab {
 
     pub fn name(&self, place: &str) -> String {
         format!("{}-{place}", self.prefix)
+    }
+
+    /// `ip` in the middle.
+    pub fn middle(&self, arguments: &[&str]) {
+        self.ip(&[&["-n", &self.name("m")], arguments].concat());
     }
 
     pub fn ip(&self, arguments: &[&str]) {

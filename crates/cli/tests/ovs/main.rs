@@ -3,6 +3,7 @@
 
 mod attaching;
 mod guest;
+#[allow(dead_code)]
 #[path = "../netns/mod.rs"]
 mod netns;
 mod repair;

@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::deadline::Deadline;
 use super::protocol::{Answer, Request};
 
 /// How long an answer may take: longer than the daemon itself waits for its workers.
@@ -67,9 +68,8 @@ pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
     }
 }
 
-fn exchange(mut stream: UnixStream, request: Request) -> io::Result<Answer> {
-    stream.set_read_timeout(Some(ANSWER_LIMIT))?;
-    stream.set_write_timeout(Some(ANSWER_LIMIT))?;
+fn exchange(stream: UnixStream, request: Request) -> io::Result<Answer> {
+    let mut stream = Deadline::new(&stream, ANSWER_LIMIT);
     writeln!(stream, "{}", serde_json::to_string(&request)?)?;
     let mut line = String::new();
     if BufReader::new(stream).read_line(&mut line)? == 0 {

@@ -1,48 +1,36 @@
 //! Where requests are answered.
 
-use std::io;
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
 
-use windlass_io::{DriverInfo, Mode, Session, XdpCounters, monotonic_ns};
+use windlass_io::monotonic_ns;
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
 use super::comparisons::{self, AutoReport, TrialAnswer};
 use super::counters;
+use super::live::{Condition, Live};
 use super::protocol::{Answer, PluginReport, Request, StatusReport};
 use crate::advice::advice_on;
-use crate::command::Workers;
 use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
 
-/// What is asked of the session as a whole.
-pub(crate) trait Wire: Send {
-    /// True: the kernel forwards everything.
-    fn set_bypass(&mut self, on: bool) -> io::Result<()>;
-    fn counters(&self) -> io::Result<XdpCounters>;
-}
-
-impl Wire for Session {
-    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
-        Session::set_bypass(self, on)
-    }
-
-    fn counters(&self) -> io::Result<XdpCounters> {
-        Session::counters(self)
-    }
-}
-
 /// Everything that answers are made of.
+///
+/// Whoever needs the policy and the live box takes the policy first.
 pub(crate) struct Desk {
-    pub workers: Workers,
-    pub wire: Mutex<Box<dyn Wire>>,
+    pub live: RwLock<Option<Live>>,
+    pub condition: Mutex<Condition>,
     pub policy: Arc<RwLock<Policy>>,
+    /// What has been asked for; workers to come begin with it.
+    pub bypass: AtomicBool,
     pub inside: String,
     pub outside: String,
-    pub driver: DriverInfo,
+    /// Those that the XDP program takes; none: all.
+    pub ports: Vec<u16>,
     pub started: Instant,
 }
 
@@ -69,15 +57,37 @@ impl Desk {
         answer.unwrap_or_else(|error| Answer::Error { error })
     }
 
-    /// On: first the engines send what waits and let go, then the kernel takes over, so that
-    /// nothing is overtaken. Off: the other way around.
+    /// What the live box says.
+    pub(crate) fn with_live<T>(
+        &self,
+        ask: impl FnOnce(&Live) -> Result<T, String>,
+    ) -> Result<T, String> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        match &*live {
+            Some(live) => ask(live),
+            None => Err(self.condition().no_workers()),
+        }
+    }
+
+    /// Does it if there is a live box; one to come finds what has been set.
+    fn with_live_if_any(
+        &self,
+        tell: impl FnOnce(&Live) -> Result<(), String>,
+    ) -> Result<(), String> {
+        let live = self.live.read().unwrap_or_else(PoisonError::into_inner);
+        live.as_ref().map_or(Ok(()), tell)
+    }
+
+    pub(crate) fn condition(&self) -> MutexGuard<'_, Condition> {
+        self.condition
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn bypass(&self, on: bool) -> Result<Answer, String> {
-        let mut wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
-        // The kernel takes over even from workers that do not answer.
-        let engines = self.workers.bypass(on).map_err(|e| e.to_string());
-        wire.set_bypass(on)
-            .map_err(|e| format!("switching the XDP program: {e}"))?;
-        engines.map(|()| Answer::Bypass { on })
+        self.bypass.store(on, Ordering::Release);
+        self.with_live_if_any(|live| live.bypass(on))?;
+        Ok(Answer::Bypass { on })
     }
 
     /// Only the rules: what the box is made of and the ports that the XDP program takes stay.
@@ -94,19 +104,24 @@ impl Desk {
         set_clock(&mut policy);
         let mut current = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         policy.inherit(&current, monotonic_ns());
-        if let Some(port) = beyond(&current, &policy) {
+        if let Some(port) = beyond(&self.ports, &policy) {
             let file = files.first().map_or("the file", |f| &f.name);
             return Err(format!(
                 "{file} governs {port}, which the running windlass leaves to the kernel: nothing \
                  was changed; stop it and start it with this file"
             ));
         }
-        let reached = self.workers.set_policy(&policy);
+        let reached = self.tell_policy(&policy);
         *current = policy;
-        reached.map_err(|e| e.to_string())?;
+        reached?;
         Ok(Answer::Applied {
             rules: config.rules.len() as u64,
         })
+    }
+
+    fn tell_policy(&self, policy: &Policy) -> Result<(), String> {
+        let told = |live: &Live| live.workers.set_policy(policy).map_err(|e| e.to_string());
+        self.with_live_if_any(told)
     }
 
     /// What `auto` believes.
@@ -130,8 +145,7 @@ impl Desk {
         }
         let answer = TrialAnswer::new(&trial);
         policy.set_trial(Some(trial));
-        let reached = self.workers.set_policy(&policy);
-        reached.map_err(|e| e.to_string())?;
+        self.tell_policy(&policy)?;
         Ok(Answer::Trial(answer))
     }
 
@@ -145,13 +159,12 @@ impl Desk {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         let trial = policy.trial().cloned().ok_or(NO_TRIAL)?;
         policy.set_trial(None);
-        let reached = self.workers.set_policy(&policy);
-        reached.map_err(|e| e.to_string())?;
+        self.tell_policy(&policy)?;
         Ok(Answer::Trial(TrialAnswer::new(&trial)))
     }
 
     fn flows(&self) -> Result<Answer, String> {
-        let all = self.workers.flows().map_err(|e| e.to_string())?;
+        let all = self.with_live(|live| live.workers.flows().map_err(|e| e.to_string()))?;
         // Before the policy is asked for, which may be changed meanwhile.
         let advice = advice_on(&all.flows);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
@@ -167,52 +180,50 @@ impl Desk {
     }
 
     fn counters(&self) -> Result<Answer, String> {
-        let all = self.workers.status().map_err(|e| e.to_string())?;
-        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
-        let xdp = wire
-            .counters()
-            .map_err(|e| format!("counters of the XDP program: {e}"))?;
-        Ok(Answer::Counters {
-            engine: counters::of_engines(&all),
-            driver: counters::of_drivers(&all),
-            xdp: counters::of_xdp(&xdp),
+        self.with_live(|live| {
+            let all = live.workers.status().map_err(|e| e.to_string())?;
+            Ok(Answer::Counters {
+                engine: counters::of_engines(&all),
+                driver: counters::of_drivers(&all),
+                xdp: counters::of_xdp(&live.counters()?),
+            })
         })
     }
 
     /// Packets that the kernel has forwarded because no worker took any; `None` if it cannot be asked.
     pub(crate) fn unread(&self) -> Option<u64> {
-        let wire = self.wire.lock().unwrap_or_else(PoisonError::into_inner);
-        wire.counters().ok().map(|xdp| xdp.passed_unread)
+        let xdp = self.with_live(Live::counters).ok()?;
+        Some(xdp.passed_unread)
     }
 
     fn tenants(&self) -> Result<Answer, String> {
-        let all = self.workers.tenants().map_err(|e| e.to_string())?;
+        let all = self.with_live(|live| live.workers.tenants().map_err(|e| e.to_string()))?;
         Ok(Answer::Tenants {
             tenants: all.iter().map(TenantReport::new).collect(),
         })
     }
 
     fn status(&self) -> Result<Answer, String> {
-        let all = self.workers.status().map_err(|e| e.to_string())?;
-        Ok(Answer::Status(StatusReport {
+        let mut report = StatusReport {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             uptime_s: self.started.elapsed().as_secs(),
             inside: self.inside.clone(),
             outside: self.outside.clone(),
-            io: match self.driver.mode {
-                Mode::Native => "native",
-                Mode::Generic => "generic",
-                Mode::Packet => "packet",
-            }
-            .to_owned(),
-            zero_copy: self.driver.zero_copy,
-            fail_open: self.driver.fail_open,
-            workers: self.workers.count() as u64,
-            bypass: all.iter().all(|s| s.bypass),
-            connections: all.iter().map(|s| s.connections as u64).sum(),
-            held_bytes: all.iter().map(|s| s.held_bytes).sum(),
-        }))
+            bypass: self.bypass.load(Ordering::Acquire),
+            ..StatusReport::default()
+        };
+        self.with_live_if_any(|live| live.describe(&mut report))?;
+        let condition = self.condition();
+        report.state = match condition.waiting {
+            None => "governing",
+            Some(_) => "waiting",
+        }
+        .to_owned();
+        report.bridge.clone_from(&condition.bridge);
+        report.troubles = condition.all_troubles();
+        report.reopened = condition.reopened;
+        Ok(Answer::Status(report))
     }
 }
 
@@ -237,10 +248,12 @@ fn add_plugin(file: &Path) -> Result<Answer, String> {
     Ok(plugins())
 }
 
-/// What `new` governs beyond the ports of `current`.
-fn beyond(current: &Policy, new: &Policy) -> Option<String> {
-    let taken = current.governed_ports()?;
-    match new.governed_ports() {
+/// What a policy governs beyond the ports that are taken.
+fn beyond(taken: &[u16], policy: &Policy) -> Option<String> {
+    if taken.is_empty() {
+        return None;
+    }
+    match policy.governed_ports() {
         None => Some("every port".to_owned()),
         Some(ports) => {
             let other = ports.iter().find(|port| !taken.contains(port))?;

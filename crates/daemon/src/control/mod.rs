@@ -8,15 +8,21 @@
 mod client;
 mod comparisons;
 mod counters;
+mod deadline;
 mod desk;
+mod live;
+mod places;
 mod protocol;
 mod server;
+mod socket;
 
 pub use client::{AskError, ask};
 pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
 pub(crate) use desk::Desk;
-pub use protocol::{Answer, PluginReport, Request, StatusReport};
-pub(crate) use server::{Server, bind};
+pub(crate) use live::{Condition, Live};
+pub use protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
+pub(crate) use server::Server;
+pub(crate) use socket::Socket;
 
 #[cfg(test)]
 mod tests;

@@ -123,7 +123,7 @@ pub struct PluginReport {
 }
 
 /// The daemon itself.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StatusReport {
     /// Its process.
     pub pid: u32,
@@ -149,4 +149,25 @@ pub struct StatusReport {
     pub connections: u64,
     /// Bytes held for repair.
     pub held_bytes: u64,
+    /// `governing`, or `waiting` for an interface that is gone.
+    #[serde(default)]
+    pub state: String,
+    /// The bridge that carries what the box does not.
+    #[serde(default)]
+    pub bridge: Option<String>,
+    /// What is not as it should be at this moment.
+    #[serde(default)]
+    pub troubles: Vec<Trouble>,
+    /// Times that flows were governed again after an interface had been gone.
+    #[serde(default)]
+    pub reopened: u64,
+}
+
+/// Something that is not as it should be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trouble {
+    /// What it is.
+    pub what: String,
+    /// What puts it right.
+    pub mend: String,
 }

@@ -1,87 +1,45 @@
 //! The answering end: a listener, and a thread per connection.
 
-use std::fs;
 use std::io::{self, BufRead, BufReader, Read, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
+use super::deadline::Deadline;
 use super::desk::Desk;
+use super::places::{Place, Places};
 use super::protocol::Answer;
-use crate::RunError;
+use super::socket::{Name, Socket};
 
-/// Connections served at once; further ones are told so and closed.
-const CONNECTIONS_MAX: usize = 16;
 /// Longest request line, bytes.
 const REQUEST_MAX_BYTES: u64 = 1 << 20;
-/// A connection that is silent, or does not take its answer, for so long is closed.
-const SILENCE_LIMIT: Duration = Duration::from_secs(10);
-/// Only the owner may read and write.
-const SOCKET_MODE: u32 = 0o600;
-/// The folder made for the socket.
-const FOLDER_MODE: u32 = 0o755;
-
-/// Makes the socket, in the place of one that nobody serves any more.
-pub(crate) fn bind(path: &Path) -> Result<UnixListener, RunError> {
-    let failed = |source| RunError::ControlSocket {
-        path: path.to_owned(),
-        source,
-    };
-    if let Ok(stream) = UnixStream::connect(path) {
-        let pid = getsockopt(&stream, PeerCredentials).map_or(0, |peer| peer.pid());
-        return Err(RunError::AnotherRuns {
-            path: path.to_owned(),
-            pid,
-        });
-    }
-    make(path).map_err(failed)
-}
-
-/// It gets its name when it is ready and closed to others.
-fn make(path: &Path) -> io::Result<UnixListener> {
-    if fs::symlink_metadata(path).is_ok_and(|m| !m.file_type().is_socket()) {
-        return Err(io::Error::other(
-            "there is a file of this name that is no socket",
-        ));
-    }
-    if let Some(folder) = path.parent().filter(|f| !f.exists()) {
-        fs::create_dir_all(folder)?;
-        fs::set_permissions(folder, fs::Permissions::from_mode(FOLDER_MODE))?;
-    }
-    let unfinished = PathBuf::from(format!("{}.{}", path.display(), std::process::id()));
-    let listener = UnixListener::bind(&unfinished)?;
-    fs::set_permissions(&unfinished, fs::Permissions::from_mode(SOCKET_MODE))?;
-    fs::rename(&unfinished, path)?;
-    Ok(listener)
-}
+/// From when the daemon is ready for a request until its answer has been taken.
+const REQUEST_LIMIT: Duration = Duration::from_secs(10);
+/// How often it is looked whether the socket still has its name.
+const NAME_INTERVAL_MS: u16 = 1000;
+/// After a connection could not be accepted: out of descriptors, most likely, which is no reason to spin.
+const REFUSED_PAUSE: Duration = Duration::from_millis(100);
 
 /// The thread that listens. Stops when dropped.
 pub(crate) struct Server {
-    path: PathBuf,
-    stopping: Arc<AtomicBool>,
+    /// The thread ends when this end is closed.
+    stop: Option<UnixStream>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    pub(crate) fn start(
-        listener: UnixListener,
-        path: &Path,
-        desk: Arc<Desk>,
-    ) -> io::Result<Server> {
-        let stopping = Arc::new(AtomicBool::new(false));
-        let seen = Arc::clone(&stopping);
+    pub(crate) fn start(socket: Socket, desk: Arc<Desk>) -> io::Result<Server> {
+        let (stop, stopped) = UnixStream::pair()?;
+        socket.listener.set_nonblocking(true)?;
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || listen(&listener, &desk, &seen))?;
+            .spawn(move || listen(socket, &desk, &stopped))?;
         Ok(Server {
-            path: path.to_owned(),
-            stopping,
+            stop: Some(stop),
             thread: Some(thread),
         })
     }
@@ -89,90 +47,112 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        self.stopping.store(true, Ordering::Release);
-        // A connection wakes the listener up. Without one it is left waiting, which harms nobody.
-        let woken = UnixStream::connect(&self.path).is_ok();
-        if let Some(thread) = self.thread.take().filter(|_| woken) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
     }
 }
 
-fn listen(listener: &UnixListener, desk: &Arc<Desk>, stopping: &AtomicBool) {
-    let connections = Arc::new(AtomicUsize::new(0));
-    for stream in listener.incoming() {
-        if stopping.load(Ordering::Acquire) {
+fn listen(mut socket: Socket, desk: &Arc<Desk>, stopped: &UnixStream) {
+    let places = Arc::new(Places::default());
+    let mut told = None;
+    loop {
+        let mut fds =
+            [socket.listener.as_fd(), stopped.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        let _ = poll(&mut fds, PollTimeout::from(NAME_INTERVAL_MS));
+        if fds[1].any().unwrap_or(true) {
             return;
         }
-        let Ok(stream) = stream else {
-            // Out of file descriptors, most likely: not a reason to spin.
-            thread::sleep(Duration::from_millis(100));
-            continue;
-        };
-        let place = Place::take(&connections);
-        let desk = Arc::clone(desk);
-        let serve = move || {
-            // A connection that breaks concerns only its other end.
-            let _ = match place {
-                Some(_place) => serve(stream, &desk),
-                None => refuse(stream, "too many connections: try again later"),
-            };
-        };
-        let _ = thread::Builder::new()
-            .name("control".to_owned())
-            .spawn(serve);
+        keep_name(&mut socket, &mut told);
+        loop {
+            match socket.listener.accept() {
+                Ok((stream, _)) => admit(stream, &places, desk),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
+                Err(_) => {
+                    thread::sleep(REFUSED_PAUSE);
+                    break;
+                }
+            }
+        }
     }
 }
 
-/// One of the [`CONNECTIONS_MAX`].
-struct Place(Arc<AtomicUsize>);
-
-impl Place {
-    fn take(taken: &Arc<AtomicUsize>) -> Option<Place> {
-        let place = Place(Arc::clone(taken));
-        (taken.fetch_add(1, Ordering::AcqRel) < CONNECTIONS_MAX).then_some(place)
+/// What has become of the name is told once.
+fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
+    let path = socket.path().display().to_string();
+    match socket.keep_name() {
+        Name::Ours => *told = None,
+        Name::MadeAgain => {
+            *told = None;
+            // One that waits for ever is still better than none.
+            let _ = socket.listener.set_nonblocking(true);
+            eprintln!("windlass: control socket {path} had been removed; it is there again");
+        }
+        Name::Lost(why) if told.as_ref() != Some(&why) => {
+            eprintln!("windlass: control socket {path}: {why}; nobody can ask this windlass");
+            *told = Some(why);
+        }
+        Name::Lost(_) => {}
     }
 }
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::AcqRel);
-    }
+fn admit(stream: UnixStream, places: &Arc<Places>, desk: &Arc<Desk>) {
+    // What is accepted from a listener that does not block blocks, on Linux.
+    let Some(place) = places.take(&stream) else {
+        let why = "too many requests are being answered: try again later";
+        let _ = refuse(&stream, why);
+        return;
+    };
+    let desk = Arc::clone(desk);
+    // A connection that breaks concerns only its other end.
+    let serve = move || _ = serve(&stream, &place, &desk);
+    let _ = thread::Builder::new()
+        .name("control".to_owned())
+        .spawn(serve);
 }
 
-fn serve(mut stream: UnixStream, desk: &Desk) -> io::Result<()> {
-    stream.set_read_timeout(Some(SILENCE_LIMIT))?;
-    stream.set_write_timeout(Some(SILENCE_LIMIT))?;
-    let mut reader = BufReader::new(stream.try_clone()?);
+fn serve(stream: &UnixStream, place: &Place, desk: &Desk) -> io::Result<()> {
+    let mut reader = BufReader::new(Deadline::new(stream, REQUEST_LIMIT));
     loop {
+        reader.get_mut().restart(REQUEST_LIMIT);
         let mut line = String::new();
-        let read = reader
-            .by_ref()
-            .take(REQUEST_MAX_BYTES)
-            .read_line(&mut line)?;
-        if read == 0 {
-            return Ok(());
+        let read = reader.by_ref().take(REQUEST_MAX_BYTES).read_line(&mut line);
+        match read {
+            Err(e) if e.kind() == io::ErrorKind::TimedOut => {
+                let why = format!(
+                    "a request and its answer may take {} s in all",
+                    REQUEST_LIMIT.as_secs()
+                );
+                return refuse(stream, &why);
+            }
+            Ok(0) => return Ok(()),
+            read => _ = read?,
         }
         if !line.ends_with('\n') {
             let why = format!("a request is one line of at most {REQUEST_MAX_BYTES} bytes");
             return refuse(stream, &why);
         }
+        place.set_busy(true);
         let answer = match serde_json::from_str(&line) {
             Ok(request) => desk.answer(request),
             Err(e) => Answer::Error {
                 error: format!("not a request: {e}"),
             },
         };
-        send(&mut stream, &answer)?;
+        place.set_busy(false);
+        send(reader.get_mut(), &answer)?;
     }
 }
 
-fn refuse(mut stream: UnixStream, why: &str) -> io::Result<()> {
+/// Nobody is waited for: the line goes where there is room for it.
+fn refuse(mut stream: &UnixStream, why: &str) -> io::Result<()> {
+    stream.set_nonblocking(true)?;
     let error = why.to_owned();
     send(&mut stream, &Answer::Error { error })
 }
 
-fn send(stream: &mut UnixStream, answer: &Answer) -> io::Result<()> {
+fn send(stream: &mut impl Write, answer: &Answer) -> io::Result<()> {
     let mut line = serde_json::to_vec(answer)?;
     line.push(b'\n');
     stream.write_all(&line)

@@ -3,6 +3,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -16,7 +17,7 @@ use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
 use windlass_policy::{Config, ConfigFile, Policy};
 use windlass_wire::{Addr, FlowKey};
 
-use super::desk::Wire;
+use super::live::Wire;
 use super::*;
 use crate::RunError;
 use crate::advice::{advice_on, advice_until};
@@ -35,6 +36,10 @@ impl Wire for FakeWire {
             taken: 7,
             ..XdpCounters::default()
         })
+    }
+
+    fn learn_addresses(&mut self, _names: [&str; 2]) -> io::Result<()> {
+        Ok(())
     }
 }
 
@@ -102,6 +107,7 @@ fn info(port: u16) -> FlowInfo {
 /// A daemon without packets: two workers, of which the second may be deaf.
 struct Fake {
     folder: TempDir,
+    desk: Arc<Desk>,
     _server: Server,
     log: Arc<Mutex<Vec<String>>>,
     workers: Workers,
@@ -115,7 +121,7 @@ impl Fake {
 
     fn with(deaf: bool, policy: Policy) -> Fake {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("run/w.sock");
+        let path = folder.path().join("w.sock");
         let log = Arc::new(Mutex::new(Vec::new()));
         let (workers, commands) = Workers::new(2);
         let threads = commands.into_iter().enumerate().map(|(number, commands)| {
@@ -170,12 +176,9 @@ impl Fake {
             })
         });
         let threads = threads.collect();
-        let desk = Desk {
+        let live = Live {
             workers: workers.clone(),
             wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
-            policy: Arc::new(RwLock::new(policy)),
-            inside: "lan".to_owned(),
-            outside: "wan".to_owned(),
             driver: DriverInfo {
                 mode: Mode::Native,
                 zero_copy: false,
@@ -187,12 +190,22 @@ impl Fake {
                 partial_checksums: [true, true],
                 max_packet: 1522,
             },
-            started: Instant::now(),
         };
-        let listener = bind(&path).unwrap();
-        let server = Server::start(listener, &path, Arc::new(desk)).unwrap();
+        let desk = Arc::new(Desk {
+            live: RwLock::new(Some(live)),
+            condition: Mutex::new(Condition::default()),
+            ports: policy.governed_ports().unwrap_or_default(),
+            policy: Arc::new(RwLock::new(policy)),
+            bypass: AtomicBool::new(false),
+            inside: "lan".to_owned(),
+            outside: "wan".to_owned(),
+            started: Instant::now(),
+        });
+        let socket = Socket::bind(&path).unwrap();
+        let server = Server::start(socket, Arc::clone(&desk)).unwrap();
         Fake {
             folder,
+            desk,
             _server: server,
             log,
             workers,
@@ -201,7 +214,7 @@ impl Fake {
     }
 
     fn path(&self) -> PathBuf {
-        self.folder.path().join("run/w.sock")
+        self.folder.path().join("w.sock")
     }
 
     /// What a line of text is answered with, and whether the connection is open afterwards.
@@ -467,23 +480,115 @@ fn several_requests_share_a_connection() {
     );
 }
 
+/// All places are taken by clients that send a byte now and then, or nothing, or take no answer.
 #[test]
-fn the_connections_are_bounded() {
+fn slow_clients_cannot_hold_the_socket() {
     let fake = Fake::start(false);
-    let idle: Vec<UnixStream> = (0..16)
-        .map(|_| UnixStream::connect(fake.path()).unwrap())
+    let slow: Vec<UnixStream> = (0..48)
+        .map(|n| {
+            let mut stream = UnixStream::connect(fake.path()).unwrap();
+            if n % 2 == 0 {
+                stream.write_all(b"{\"req").unwrap();
+            }
+            stream
+        })
         .collect();
-    let error = ask(&fake.path(), Request::Status).unwrap_err();
+    let (stop, dripping) = (Arc::new(AtomicBool::new(false)), slow);
+    let stopped = Arc::clone(&stop);
+    let drip = thread::spawn(move || {
+        while !stopped.load(Ordering::Acquire) {
+            for mut stream in &dripping {
+                let _ = stream.write_all(b" ");
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    });
+    for _ in 0..50 {
+        let start = Instant::now();
+        ask(&fake.path(), Request::Status).unwrap();
+        assert!(start.elapsed() < Duration::from_secs(1));
+    }
+    stop.store(true, Ordering::Release);
+    drip.join().unwrap();
+}
+
+/// However often it sends a byte.
+#[test]
+fn a_deadline_is_one_for_the_whole_request() {
+    let (near, far) = UnixStream::pair().unwrap();
+    let drip = thread::spawn(move || {
+        let mut far = far;
+        while far.write_all(b" ").is_ok() {
+            thread::sleep(Duration::from_millis(5));
+        }
+    });
+    let start = Instant::now();
+    let limit = Duration::from_millis(100);
+    let mut line = String::new();
+    let error = BufReader::new(deadline::Deadline::new(&near, limit))
+        .read_line(&mut line)
+        .unwrap_err();
+    assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    assert!((limit..limit * 10).contains(&start.elapsed()));
+    drop(near);
+    drip.join().unwrap();
+}
+
+#[test]
+fn a_socket_that_was_removed_is_made_again() {
+    let fake = Fake::start(false);
+    fs::remove_file(fake.path()).unwrap();
+    let end = Instant::now() + Duration::from_secs(5);
+    while ask(&fake.path(), Request::Status).is_err() {
+        assert!(Instant::now() < end, "nobody can ask any more");
+        thread::sleep(Duration::from_millis(20));
+    }
+    let mode = fs::metadata(fake.path()).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    // What has taken its place is not ours to remove.
+    fs::remove_file(fake.path()).unwrap();
+    fs::write(fake.path(), "precious").unwrap();
+    thread::sleep(Duration::from_millis(1200));
+    assert_eq!(fs::read(fake.path()).unwrap(), b"precious");
+}
+
+#[test]
+fn a_folder_that_is_not_there_is_a_mistake_and_not_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("typo/w.sock");
+    let error = Socket::bind(&path).unwrap_err().to_string();
     assert!(
-        error.to_string().contains("too many connections"),
+        error.contains("there is no folder") && error.contains("mkdir -p"),
         "{error}"
     );
-    drop(idle);
-    let end = Instant::now() + Duration::from_secs(3);
-    while ask(&fake.path(), Request::Status).is_err() {
-        assert!(Instant::now() < end, "places are not given back");
-        thread::sleep(Duration::from_millis(5));
+    assert!(!path.parent().unwrap().exists());
+}
+
+/// The interface is gone: what needs workers says so, the rest goes on, and is found by those to come.
+#[test]
+fn without_workers_every_request_has_an_answer() {
+    let fake = Fake::start(false);
+    let live = fake.desk.live.write().unwrap().take();
+    fake.desk.condition().waiting = Some("interface wan is gone".to_owned());
+    for request in [Request::Flows, Request::Counters, Request::Tenants] {
+        let error = ask(&fake.path(), request).unwrap_err().to_string();
+        assert!(error.contains("interface wan is gone"), "{error}");
     }
+    assert!(ask(&fake.path(), Request::Bypass { on: true }).is_ok());
+    assert!(apply(&fake, "version = 1\n[[rule]]\nname = \"web\"\n").is_ok());
+    let Ok(Answer::Status(status)) = ask(&fake.path(), Request::Status) else {
+        panic!("no status");
+    };
+    assert_eq!((status.state.as_str(), status.bypass), ("waiting", true));
+    assert_eq!((status.workers, status.inside.as_str()), (0, "lan"));
+    assert!(fake.log.lock().unwrap().is_empty());
+
+    *fake.desk.live.write().unwrap() = live;
+    fake.desk.condition().waiting = None;
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
+        panic!("no flows");
+    };
+    assert_eq!(flows[0].rule.as_deref(), Some("web"));
 }
 
 #[test]
@@ -496,7 +601,7 @@ fn only_the_owner_may_ask() {
 #[test]
 fn a_live_socket_is_respected_and_a_stale_one_replaced() {
     let fake = Fake::start(false);
-    match bind(&fake.path()) {
+    match Socket::bind(&fake.path()) {
         Err(RunError::AnotherRuns { pid, .. }) => assert_eq!(pid as u32, std::process::id()),
         other => panic!("{other:?}"),
     }
@@ -504,13 +609,30 @@ fn a_live_socket_is_respected_and_a_stale_one_replaced() {
     drop(UnixListener::bind(&stale).unwrap());
     assert!(stale.exists());
     assert!(UnixStream::connect(&stale).is_err());
-    let bound = bind(&stale).unwrap();
+    let bound = Socket::bind(&stale).unwrap();
     UnixStream::connect(&stale).unwrap();
     drop(bound);
+    assert!(!stale.exists(), "the name goes with the socket");
     let file = fake.folder.path().join("file");
     fs::write(&file, "precious").unwrap();
-    assert!(matches!(bind(&file), Err(RunError::ControlSocket { .. })));
+    let refused = Socket::bind(&file);
+    assert!(matches!(refused, Err(RunError::ControlSocket { .. })));
     assert_eq!(fs::read(&file).unwrap(), b"precious");
+}
+
+/// What has been left to the kernel at the start decides, not the policy before.
+#[test]
+fn a_policy_may_be_narrowed_and_widened_again() {
+    let both = "version = 1\n[[rule]]\nports = [80, 443]\n";
+    let policy = Config::parse(both, "w.toml").unwrap().policy();
+    let fake = Fake::with(false, policy);
+    for config in [
+        "version = 1\n[[rule]]\nports = [443]\n",
+        "version = 1\n[default]\nmode = \"off\"\n[[rule]]\nports = [80]\n",
+        both,
+    ] {
+        apply(&fake, config).unwrap();
+    }
 }
 
 #[test]

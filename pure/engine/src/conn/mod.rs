@@ -349,6 +349,11 @@ impl Conn {
         self.give_up_what_is_not_seen(ctx);
     }
 
+    /// Its ends have closed it.
+    pub(crate) fn closed(&self) -> bool {
+        self.closed
+    }
+
     /// True once the connection may be forgotten.
     pub(crate) fn expired(&self, now: Nanos, limits: &crate::Limits) -> bool {
         now >= self.ends_at(limits)

@@ -75,7 +75,8 @@ impl Train {
         if bytes < TRAIN_SEGMENTS * u64::from(path.mss) {
             return;
         }
-        let ack_span = (last.acked_at - first.acked_at).max(1);
+        // ACKs that came in one batch have no span, and say nothing.
+        let ack_span = last.acked_at - first.acked_at;
         let send_span = last.sent_at.saturating_sub(first.sent_at);
         if send_span * 5 < ack_span * 4 {
             let rate = rate_over(bytes, ack_span);
@@ -116,6 +117,13 @@ mod tests {
             train.on_ack(100 * MILLISECOND + i * 200_000 + late, &path);
         }
         assert_eq!(train.bottleneck(), None);
+    }
+
+    /// A worker that was late takes all of them at once.
+    #[test]
+    fn acks_that_came_together_say_nothing() {
+        assert_eq!(run(0, 0), None);
+        assert_eq!(run(200_000, 0), None);
     }
 
     #[test]

@@ -1,0 +1,111 @@
+//! What answers rest on: the workers while there are any, and how the box stands.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+use windlass_io::{DriverInfo, Mode, Session, XdpCounters};
+
+use super::protocol::{StatusReport, Trouble};
+use crate::command::Workers;
+
+/// What is asked of the session as a whole.
+pub(crate) trait Wire: Send {
+    /// True: the kernel forwards everything.
+    fn set_bypass(&mut self, on: bool) -> io::Result<()>;
+    fn counters(&self) -> io::Result<XdpCounters>;
+    /// The bridge of the two interfaces may have another address now.
+    fn learn_addresses(&mut self, names: [&str; 2]) -> io::Result<()>;
+}
+
+impl Wire for Session {
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        Session::set_bypass(self, on)
+    }
+
+    fn counters(&self) -> io::Result<XdpCounters> {
+        Session::counters(self)
+    }
+
+    fn learn_addresses(&mut self, [inside, outside]: [&str; 2]) -> io::Result<()> {
+        Session::learn_addresses(self, inside, outside)
+    }
+}
+
+/// An open session and its workers.
+pub(crate) struct Live {
+    pub workers: Workers,
+    pub wire: Mutex<Box<dyn Wire>>,
+    pub driver: DriverInfo,
+}
+
+impl Live {
+    /// On: first the engines send what waits and let go, then the kernel takes over, so that
+    /// nothing is overtaken. Off: the other way around.
+    pub(crate) fn bypass(&self, on: bool) -> Result<(), String> {
+        let mut wire = self.wire();
+        // The kernel takes over even from workers that do not answer.
+        let engines = self.workers.bypass(on).map_err(|e| e.to_string());
+        wire.set_bypass(on)
+            .map_err(|e| format!("switching the XDP program: {e}"))?;
+        engines
+    }
+
+    pub(crate) fn counters(&self) -> Result<XdpCounters, String> {
+        let counters = self.wire().counters();
+        counters.map_err(|e| format!("counters of the XDP program: {e}"))
+    }
+
+    pub(crate) fn wire(&self) -> MutexGuard<'_, Box<dyn Wire>> {
+        self.wire.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the workers and their driver say for a status.
+    pub(super) fn describe(&self, report: &mut StatusReport) -> Result<(), String> {
+        let all = self.workers.status().map_err(|e| e.to_string())?;
+        report.io = match self.driver.mode {
+            Mode::Native => "native",
+            Mode::Generic => "generic",
+            Mode::Packet => "packet",
+        }
+        .to_owned();
+        report.zero_copy = self.driver.zero_copy;
+        report.fail_open = self.driver.fail_open;
+        report.workers = self.workers.count() as u64;
+        report.bypass = all.iter().all(|s| s.bypass);
+        report.connections = all.iter().map(|s| s.connections as u64).sum();
+        report.held_bytes = all.iter().map(|s| s.held_bytes).sum();
+        Ok(())
+    }
+}
+
+/// How the box stands, as whoever supervises it has last seen.
+#[derive(Default)]
+pub(crate) struct Condition {
+    pub bridge: Option<String>,
+    /// The interface that is waited for, and why.
+    pub waiting: Option<String>,
+    pub troubles: Vec<Trouble>,
+    pub reopened: u64,
+    /// Why nothing is recorded any more.
+    pub trace_failed: Option<Arc<OnceLock<String>>>,
+}
+
+impl Condition {
+    /// Why a request for which workers are needed cannot be followed.
+    pub(crate) fn no_workers(&self) -> String {
+        let why = self.waiting.as_deref();
+        let why = why.unwrap_or("the box is about to be opened or closed");
+        format!("nothing is governed now: {why} (windlass status shows more)")
+    }
+
+    /// All that is not as it should be.
+    pub(crate) fn all_troubles(&self) -> Vec<Trouble> {
+        let mut all = self.troubles.clone();
+        let failed = self.trace_failed.as_ref().and_then(|failed| failed.get());
+        all.extend(failed.map(|what| Trouble {
+            what: what.clone(),
+            mend: "make room, then start windlass again".to_owned(),
+        }));
+        all
+    }
+}

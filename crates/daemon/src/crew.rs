@@ -1,0 +1,134 @@
+//! The workers of one session, from its opening to its end.
+
+use std::io;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use windlass_engine::{Engine, Side};
+use windlass_io::interface::Problem;
+use windlass_io::{AnyDriver, DriverInfo, Session, monotonic_ns};
+
+use crate::command::Workers;
+use crate::control::{Desk, Live};
+use crate::processor::Processor;
+use crate::run::Event;
+use crate::settings::seed;
+use crate::trace::Recorder;
+use crate::worker::Worker;
+use crate::{RunError, Settings};
+
+type Handle = JoinHandle<io::Result<()>>;
+
+/// Threads that work, one a queue. What they work on is in [`Desk::live`].
+pub(crate) struct Crew {
+    pub info: DriverInfo,
+    pub warnings: Vec<Problem>,
+    handles: Vec<Handle>,
+}
+
+impl Crew {
+    /// Starts them on the drivers of a session, under the policy and the bypass of the desk, where the
+    /// session stays until [`Crew::end`].
+    pub(crate) fn start(
+        mut session: Session,
+        settings: &Settings,
+        desk: &Desk,
+        recorder: Option<&Recorder>,
+        events: &Sender<Event>,
+    ) -> Result<Crew, RunError> {
+        let drivers = session.drivers();
+        let (workers, commands) = Workers::new(drivers.len());
+        let mut crew = Crew {
+            info: session.info().clone(),
+            warnings: session.warnings().to_vec(),
+            handles: Vec::new(),
+        };
+        // Held until whoever brings another policy finds the workers at the desk.
+        let policy = desk.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let processors = Processor::all(drivers.len(), &settings.cpus, settings.priority)
+            .map_err(RunError::Settings)?;
+        let mut started = Ok(());
+        for ((driver, commands), processor) in drivers.into_iter().zip(commands).zip(processors) {
+            let limits = settings.worker_limits(workers.count());
+            let part = policy.for_one_of(workers.count());
+            let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
+            let sides = [Side::Inside, Side::Outside].into_iter();
+            for (side, partial) in sides.zip(crew.info.partial_checksums) {
+                engine.set_partial_checksums(side, partial);
+            }
+            let probe = recorder.map(Recorder::probe);
+            let worker = Worker::new(driver, engine, commands, probe);
+            match start(worker, processor, events.clone()) {
+                Ok(handle) => crew.handles.push(handle),
+                Err(e) => started = Err(e),
+            }
+        }
+        let live = Live {
+            workers,
+            driver: crew.info.clone(),
+            wire: Mutex::new(Box::new(session)),
+        };
+        *desk.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        drop(policy);
+        if desk.bypass.load(Ordering::Acquire) {
+            // The status says so if it has not reached them all.
+            let _ = desk.bypass(true);
+        }
+        match started {
+            Ok(()) => Ok(crew),
+            Err(e) => crew.end(desk).and(Err(e)),
+        }
+    }
+
+    /// One of them has ended, or panicked.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.handles.iter().any(Handle::is_finished)
+    }
+
+    /// Ends all of them and the session. The first that had failed is the error.
+    pub(crate) fn end(self, desk: &Desk) -> Result<(), RunError> {
+        // Whoever asks now is told that there is no box; whoever has asked is answered first.
+        let live = desk
+            .live
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(live) = &live {
+            // Whether all answered or not: the kernel has taken over, and the workers end.
+            let _ = live.bypass(true);
+            live.workers.stop();
+        }
+        join(self.handles)
+    }
+}
+
+fn start(
+    worker: Worker<AnyDriver>,
+    processor: Processor,
+    events: Sender<Event>,
+) -> Result<Handle, RunError> {
+    let body = move || {
+        processor.take();
+        let ended = worker.run();
+        let _ = events.send(Event::WorkerEnded);
+        ended
+    };
+    let named = thread::Builder::new().name("worker".to_owned());
+    named.spawn(body).map_err(RunError::thread)
+}
+
+/// Waits for all workers; the first that failed is the error.
+fn join(handles: Vec<Handle>) -> Result<(), RunError> {
+    let mut outcome = Ok(());
+    for (queue, handle) in handles.into_iter().enumerate() {
+        let reason = match handle.join() {
+            Ok(Ok(())) => continue,
+            Ok(Err(e)) => e.to_string(),
+            Err(_) => "it panicked".to_owned(),
+        };
+        outcome = outcome.and(Err(RunError::Worker { queue, reason }));
+    }
+    outcome
+}

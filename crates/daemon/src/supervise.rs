@@ -1,0 +1,333 @@
+//! Keeps the box between its two interfaces, whatever becomes of them and of their bridge.
+
+use std::collections::BTreeSet;
+use std::sync::mpsc::Sender;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use windlass_io::bridge::BridgeState;
+use windlass_io::interface::{check, check_packet};
+use windlass_io::watch::{Lookout, Port};
+use windlass_io::{Prefer, Session};
+
+use crate::bridge::{Home, Mended};
+use crate::control::{Desk, Trouble};
+use crate::crew::Crew;
+use crate::open::{Opened, open};
+use crate::run::Event;
+use crate::trace::Recorder;
+use crate::{RunError, Settings};
+
+/// Ticks between two looks when nothing tells of a change.
+const TICKS_PER_LOOK: u32 = 5;
+/// An interface that is being deleted fails its workers first, and is gone so much later at the latest.
+const GOING: Duration = Duration::from_millis(200);
+/// Time between two attempts to open the box again that fail.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// The box, open or waiting.
+pub(crate) struct Supervisor<'a> {
+    settings: &'a Settings,
+    desk: &'a Desk,
+    recorder: Option<&'a Recorder>,
+    events: Sender<Event>,
+    lookout: Lookout,
+    /// `None` while an interface is waited for.
+    crew: Option<Crew>,
+    /// Of the interfaces that the crew works on.
+    indices: [u32; 2],
+    /// As it was at the start, and where the interfaces belong.
+    bridge: Option<BridgeState>,
+    home: Option<Home>,
+    /// Troubles that have been told and are still there.
+    told: BTreeSet<String>,
+    ticks: u32,
+    retry_at: Instant,
+}
+
+impl<'a> Supervisor<'a> {
+    /// Opens the box for the first time.
+    ///
+    /// # Errors
+    /// [`RunError`]: at the start nothing is waited for.
+    pub(crate) fn open(
+        settings: &'a Settings,
+        desk: &'a Desk,
+        recorder: Option<&'a Recorder>,
+        events: &Sender<Event>,
+    ) -> Result<Supervisor<'a>, RunError> {
+        let asking = |e| RunError::system("asking for the interfaces", &e);
+        let lookout = Lookout::open().map_err(asking)?;
+        let (session, bridge) = open(&settings.driver)?;
+        let mut supervisor = Supervisor {
+            settings,
+            desk,
+            recorder,
+            events: events.clone(),
+            lookout,
+            crew: None,
+            indices: [0; 2],
+            home: bridge.as_ref().map(Home::new),
+            bridge,
+            told: BTreeSet::new(),
+            ticks: 0,
+            retry_at: Instant::now(),
+        };
+        let ports = supervisor
+            .lookout
+            .look(supervisor.names())
+            .map_err(asking)?;
+        if let Some(name) = supervisor.missing(&ports) {
+            let name = name.to_owned();
+            return Err(RunError::InterfaceGone { name });
+        }
+        supervisor.employ(session, &ports)?;
+        let warnings = supervisor.crew.iter().flat_map(|crew| &crew.warnings);
+        supervisor.told = warnings.map(|warning| warning.what.clone()).collect();
+        supervisor.publish(&ports, Vec::new());
+        Ok(supervisor)
+    }
+
+    /// What was obtained at the start.
+    pub(crate) fn opened(&self) -> Option<Opened<'_>> {
+        let crew = self.crew.as_ref()?;
+        Some(Opened {
+            driver: &crew.info,
+            bridge: self.bridge.as_ref(),
+            warnings: &crew.warnings,
+        })
+    }
+
+    /// Time has passed, and nothing was told.
+    pub(crate) fn tick(&mut self) -> Result<(), RunError> {
+        self.ticks += 1;
+        // A worker that panicked tells nothing.
+        let ended = self.crew.as_ref().is_none_or(Crew::has_ended);
+        match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
+            true => self.look(),
+            false => Ok(()),
+        }
+    }
+
+    /// Looks at the interfaces and their bridge, and does what is to be done.
+    ///
+    /// # Errors
+    /// The box cannot go on.
+    pub(crate) fn look(&mut self) -> Result<(), RunError> {
+        // What cannot be asked, for want of memory perhaps, says nothing about the interfaces.
+        let Ok(mut ports) = self.lookout.look(self.names()) else {
+            return Ok(());
+        };
+        if let Some(crew) = &self.crew {
+            let ended = crew.has_ended();
+            if ended && self.lost(&ports).is_none() {
+                thread::sleep(GOING);
+                ports = self.lookout.look(self.names()).unwrap_or(ports);
+            }
+            match self.lost(&ports) {
+                Some((name, why)) => self.suspend(name, why, &ports)?,
+                None if ended => return self.fail(&ports),
+                None => {}
+            }
+        }
+        let mended = self.mend(&ports);
+        if mended.changed {
+            ports = self.lookout.look(self.names()).unwrap_or(ports);
+        }
+        if self.crew.is_none() {
+            self.resume(&ports);
+        }
+        self.publish(&ports, mended.troubles);
+        Ok(())
+    }
+
+    /// What the process may have: as much as is configured, and the packet frames.
+    pub(crate) fn memory_limit_bytes(&self) -> u64 {
+        let queues = self.crew.as_ref().map_or(1, |crew| crew.info.queues);
+        let driver = &self.settings.driver;
+        let frames = u64::from(driver.frames) * u64::from(driver.frame_size);
+        (u64::from(self.settings.memory_mb) << 20) + u64::from(queues) * frames
+    }
+
+    /// Ends the box.
+    ///
+    /// # Errors
+    /// [`RunError::Worker`].
+    pub(crate) fn end(&mut self) -> Result<(), RunError> {
+        let crew = self.crew.take();
+        crew.map_or(Ok(()), |crew| crew.end(self.desk))
+    }
+
+    fn names(&self) -> [&'a str; 2] {
+        let driver = &self.settings.driver;
+        [&driver.inside, &driver.outside]
+    }
+
+    fn missing(&self, ports: &[Option<Port>; 2]) -> Option<&'a str> {
+        let mut both = self.names().into_iter().zip(ports);
+        both.find(|(_, port)| port.is_none()).map(|(name, _)| name)
+    }
+
+    /// The interface that is not any more the one that the crew works on.
+    fn lost(&self, ports: &[Option<Port>; 2]) -> Option<(&'a str, String)> {
+        let all = self.names().into_iter().zip(ports).zip(self.indices);
+        for ((name, port), index) in all {
+            match port {
+                None => return Some((name, gone(name))),
+                Some(port) if port.index != index => {
+                    return Some((name, format!("interface {name} was deleted and made again")));
+                }
+                Some(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Workers have ended although both interfaces are there. One that is down may come up again.
+    fn fail(&mut self, ports: &[Option<Port>; 2]) -> Result<(), RunError> {
+        let both = self.names().into_iter().zip(ports);
+        let mut down = both.filter(|(_, port)| port.as_ref().is_some_and(|p| !p.up));
+        if let Some((name, _)) = down.next() {
+            return self.suspend(name, format!("interface {name} is down"), ports);
+        }
+        self.end()?;
+        Err(RunError::Worker {
+            queue: 0,
+            reason: "it has ended".to_owned(),
+        })
+    }
+
+    /// Ends the crew, and waits.
+    fn suspend(
+        &mut self,
+        name: &str,
+        why: String,
+        ports: &[Option<Port>; 2],
+    ) -> Result<(), RunError> {
+        if !self.settings.waits {
+            let name = name.to_owned();
+            return Err(RunError::InterfaceGone { name });
+        }
+        eprintln!(
+            "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
+        );
+        self.told.insert(why.clone());
+        self.desk.condition().waiting = Some(why);
+        self.publish(ports, Vec::new());
+        // That workers fail whose interface is gone is no news.
+        let _ = self.end();
+        self.retry_at = Instant::now();
+        Ok(())
+    }
+
+    fn mend(&mut self, ports: &[Option<Port>; 2]) -> Mended {
+        let names = self.names();
+        let Some(home) = &mut self.home else {
+            return Mended::default();
+        };
+        let mended = home.mend(&self.lookout, names, ports);
+        if mended.changed {
+            // Without a live box there is nothing that would have to know.
+            let _ = self.desk.with_live(|live| {
+                let learned = live.wire().learn_addresses(names);
+                learned.map_err(|e| e.to_string())
+            });
+        }
+        mended
+    }
+
+    /// Opens the box again if both interfaces are there, up, and where they belong.
+    fn resume(&mut self, ports: &[Option<Port>; 2]) {
+        if let Some(name) = self.missing(ports) {
+            self.desk.condition().waiting = Some(gone(name));
+            return;
+        }
+        let (names, home) = (self.names(), self.home.as_ref());
+        let at_home = |port: &Port| {
+            let above = port.master.as_ref().map(|m| &m.name);
+            home.is_none_or(|home| above == Some(&home.name))
+        };
+        for (name, port) in names.into_iter().zip(ports) {
+            let Some(port) = port else { return };
+            let lacks = if !port.up {
+                format!("interface {name} is down")
+            } else if !at_home(port) {
+                format!("interface {name} is not where it was")
+            } else {
+                continue;
+            };
+            self.desk.condition().waiting = Some(lacks);
+            return;
+        }
+        if Instant::now() < self.retry_at {
+            return;
+        }
+        let opened = open(&self.settings.driver);
+        match opened.and_then(|(session, _)| self.employ(session, ports)) {
+            Ok(()) => {
+                let mut condition = self.desk.condition();
+                condition.waiting = None;
+                condition.reopened += 1;
+                eprintln!(
+                    "windlass: {} > {} again: new flows are governed",
+                    names[0], names[1]
+                );
+            }
+            Err(error) => {
+                self.retry_at = Instant::now() + RETRY;
+                let why = error.to_string();
+                if self.told.insert(why.clone()) {
+                    eprintln!("windlass: it cannot be opened again yet: {why}");
+                }
+                self.desk.condition().waiting = Some(why);
+            }
+        }
+    }
+
+    fn employ(&mut self, session: Session, ports: &[Option<Port>; 2]) -> Result<(), RunError> {
+        let (settings, desk) = (self.settings, self.desk);
+        let crew = Crew::start(session, settings, desk, self.recorder, &self.events)?;
+        self.indices = ports.each_ref().map(|p| p.as_ref().map_or(0, |p| p.index));
+        self.crew = Some(crew);
+        Ok(())
+    }
+
+    /// Tells what has become wrong, and right, and keeps it for whoever asks.
+    fn publish(&mut self, ports: &[Option<Port>; 2], of_bridge: Vec<Trouble>) {
+        let mut troubles = of_bridge;
+        let names = self.names();
+        for (name, _) in names.into_iter().zip(ports).filter(|(_, p)| p.is_none()) {
+            troubles.push(Trouble {
+                what: gone(name),
+                mend: "make it again: windlass takes it back by itself".to_owned(),
+            });
+        }
+        if self.missing(ports).is_none() {
+            let problems = match self.settings.driver.prefer {
+                Prefer::Packet => check_packet(names[0], names[1]),
+                _ => check(names[0], names[1]),
+            };
+            troubles.extend(problems.into_iter().map(|p| Trouble {
+                what: p.what,
+                mend: p.fix,
+            }));
+        }
+        for trouble in &troubles {
+            if self.told.insert(trouble.what.clone()) {
+                eprintln!(
+                    "windlass: {} (mend it with: {})",
+                    trouble.what, trouble.mend
+                );
+            }
+        }
+        let still = |what: &String| troubles.iter().any(|t| t.what == *what);
+        self.told.retain(still);
+        let mut condition = self.desk.condition();
+        condition.bridge = self.home.as_ref().map(|home| home.name.clone());
+        condition.troubles = troubles;
+    }
+}
+
+fn gone(name: &str) -> String {
+    format!("interface {name} is gone")
+}
