@@ -22,7 +22,7 @@
 #define IPV6_FRAGMENT 44
 #define MISSED_NAMED 64	/* src/pulse.rs: MISSED_NAMED */
 #define NO_NUMBER 0xffffffffU	/* src/pulse.rs: a connection that has none */
-#define MACHINE_PAUSE_NS 200000000ULL /* what a hypervisor takes at most, mostly; no time-out of TCP is shorter */
+#define MACHINE_PAUSE_NS 200000000LL /* what a hypervisor takes at most, mostly; no time-out of TCP is shorter */
 
 /* Indices of `control`; src/program.rs: Control. */
 enum {
@@ -237,13 +237,17 @@ static __always_inline void mapped(__u64 *to, __be32 v4)
 static __always_inline int is_read(__u32 queue, int follows, __u32 number)
 {
 	struct pulse *pulse = bpf_map_lookup_elem(&pulses, &queue);
-	__u64 patience = (__u64)setting(PATIENCE_MS) * 1000000;
-	__u64 now, step, progress;
+	__s64 patience = (__s64)setting(PATIENCE_MS) * 1000000;
+	__u64 now, progress;
+	__s64 step;
 
 	if (!pulse || !patience)
 		return 1;
 	now = bpf_ktime_get_ns();
-	step = now - pulse->at;
+	/* Signed: the other CPU may have put the time, and the clock, ahead of what this one knows. */
+	step = (__s64)(now - pulse->at);
+	if (step < 0)
+		step = 0;
 	if (step > patience / 5 * 4 && step < MACHINE_PAUSE_NS)
 		step = patience / 5 * 4;
 	pulse->at = now;
@@ -253,7 +257,7 @@ static __always_inline int is_read(__u32 queue, int follows, __u32 number)
 		pulse->seen = progress;
 		pulse->since = pulse->clock;
 	}
-	if (pulse->clock - pulse->since <= patience)
+	if ((__s64)(pulse->clock - pulse->since) <= patience)
 		return 1;
 	/* A connection that nobody follows yet is not missed. */
 	if (follows) {

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use windlass_engine::{Pool, Side, Tx, TxChecksum};
 use windlass_io::interface::{Interface, Severity, check, index};
-use windlass_io::{Driver, Mode, Prefer, Session, packet};
+use windlass_io::{Driver, DriverConfig, Mode, Prefer, Session, packet};
+use windlass_wire::{FlowKey, FrameSpec};
 
 use lab::{A, B, Forwarder, Lab, config, enter, exchange, forward_once, kernel_has_af_xdp, open};
 
@@ -437,6 +438,35 @@ fn what_nobody_reads_goes_by_the_bridge() {
         "{after:?}"
     );
     assert_eq!(after.passed_unread, asleep.passed_unread, "taken again");
+}
+
+/// The program runs for both ports at once, on two processors, and each of them keeps the time: what
+/// the one has written must not look to the other as if nobody had read for ages.
+#[test]
+fn two_processors_agree_that_somebody_reads() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let patient = DriverConfig {
+        patience_ms: 5_000,
+        ..config(Prefer::Auto)
+    };
+    let Some(box_) = Forwarder::start(&lab, patient, 1) else {
+        return;
+    };
+    let [there, back] = [("a", "a0"), ("b", "b0")].map(|(end, interface)| {
+        lab.spawn(end, move || {
+            let mut out = packet::Injector::open(interface).expect("an interface");
+            let frames = vec![FrameSpec::default().build(); 1];
+            let end = Instant::now() + Duration::from_secs(10);
+            while Instant::now() < end {
+                out.send(&frames).expect("sent");
+            }
+        })
+    });
+    there.join().expect("no panic");
+    back.join().expect("no panic");
+    let counters = box_.stop().counters;
+    assert!(counters.taken > 10_000, "{counters:?}");
+    assert_eq!(counters.passed_unread, 0, "{counters:?}");
 }
 
 #[test]
