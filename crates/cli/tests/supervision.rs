@@ -359,6 +359,41 @@ fn what_cannot_work_is_refused_with_what_mends_it() {
     assert!(!folder.parent().unwrap().exists());
 }
 
+/// The remedy takes it away.
+#[test]
+fn a_foreign_xdp_program_is_refused_with_what_mends_it() {
+    let Some(lab) = lab() else { return };
+    let object = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/bpf/windlass.bpf.o");
+    let put = [
+        "link",
+        "set",
+        "dev",
+        "m1",
+        "xdpgeneric",
+        "obj",
+        object,
+        "sec",
+        "xdp.frags",
+    ];
+    let output = lab.command("m", "ip").args(put).output().unwrap();
+    if !output.status.success() {
+        eprintln!("skipped: ip cannot put an XDP program on an interface");
+        return;
+    }
+    let said = refusal(&lab, &PLACE);
+    assert!(said.contains("m1 has an XDP program already: "), "{said}");
+    assert!(!said.contains("os error"), "{said}");
+    let (_, fix) = said.split_once("mend it with: ").unwrap();
+    let mut mend = lab.command("m", "sh");
+    assert!(
+        mend.args(["-c", fix.trim()]).status().unwrap().success(),
+        "{fix}"
+    );
+    let daemon = Daemon::start(&lab, &PLACE);
+    governs(&lab, &daemon, 8001);
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+}
+
 #[test]
 fn doctor_says_one_thing_of_a_port_without_a_bridge() {
     let Some(lab) = lab() else { return };

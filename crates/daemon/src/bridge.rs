@@ -25,7 +25,9 @@ pub(crate) struct Home {
 pub(crate) struct Mended {
     /// Something was repaired.
     pub changed: bool,
-    /// What was not.
+    /// The bridge is not there.
+    pub gone: bool,
+    /// What was not repaired.
     pub troubles: Vec<Trouble>,
 }
 
@@ -59,8 +61,12 @@ impl Home {
                 what: format!("bridge {name} is down: only what is governed goes on"),
                 mend: format!("ip link set {name} up"),
             }),
-            None if !self.make_again(&mut mended) => return mended,
-            None => {}
+            None => {
+                mended.gone = !self.make_again(&mut mended);
+                if mended.gone {
+                    return mended;
+                }
+            }
         }
         for (name, port) in names.into_iter().zip(ports) {
             if let Some(port) = port.as_ref().filter(|p| p.master.is_none()) {

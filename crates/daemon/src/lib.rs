@@ -17,6 +17,7 @@ mod error;
 mod faults;
 mod memory;
 mod open;
+mod regular;
 mod report;
 mod run;
 mod settings;

@@ -1,12 +1,12 @@
 //! Keeps the box between its two interfaces, whatever becomes of them and of their bridge.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_io::bridge::BridgeState;
-use windlass_io::interface::{check, check_packet};
+use windlass_io::interface::{check, check_links, check_packet};
 use windlass_io::watch::{Lookout, Port};
 use windlass_io::{Prefer, Session};
 
@@ -24,6 +24,8 @@ const TICKS_PER_LOOK: u32 = 5;
 const GOING: Duration = Duration::from_millis(200);
 /// Time between two attempts to open the box again that fail.
 const RETRY: Duration = Duration::from_secs(1);
+/// Troubles of a moment, as while an interface is being made, are only in the status.
+const MOMENT: Duration = Duration::from_millis(500);
 
 /// The box, open or waiting.
 pub(crate) struct Supervisor<'a> {
@@ -39,8 +41,10 @@ pub(crate) struct Supervisor<'a> {
     /// As it was at the start, and where the interfaces belong.
     bridge: Option<BridgeState>,
     home: Option<Home>,
-    /// Troubles that have been told and are still there.
-    told: BTreeSet<String>,
+    /// The troubles that there are: since when, and whether they have been told.
+    known: BTreeMap<String, (Instant, bool)>,
+    /// Why the box could not be opened again the last time.
+    refused: Option<String>,
     ticks: u32,
     retry_at: Instant,
 }
@@ -69,7 +73,8 @@ impl<'a> Supervisor<'a> {
             indices: [0; 2],
             home: bridge.as_ref().map(Home::new),
             bridge,
-            told: BTreeSet::new(),
+            known: BTreeMap::new(),
+            refused: None,
             ticks: 0,
             retry_at: Instant::now(),
         };
@@ -83,8 +88,9 @@ impl<'a> Supervisor<'a> {
         }
         supervisor.employ(session, &ports)?;
         let warnings = supervisor.crew.iter().flat_map(|crew| &crew.warnings);
-        supervisor.told = warnings.map(|warning| warning.what.clone()).collect();
-        supervisor.publish(&ports, Vec::new());
+        let told = (Instant::now(), true);
+        supervisor.known = warnings.map(|w| (w.what.clone(), told)).collect();
+        supervisor.publish(&ports, Mended::default());
         Ok(supervisor)
     }
 
@@ -101,6 +107,7 @@ impl<'a> Supervisor<'a> {
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
+        self.tell();
         // A worker that panicked tells nothing.
         let ended = self.crew.as_ref().is_none_or(Crew::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
@@ -137,7 +144,7 @@ impl<'a> Supervisor<'a> {
         if self.crew.is_none() {
             self.resume(&ports);
         }
-        self.publish(&ports, mended.troubles);
+        self.publish(&ports, mended);
         Ok(())
     }
 
@@ -203,9 +210,9 @@ impl<'a> Supervisor<'a> {
         eprintln!(
             "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
         );
-        self.told.insert(why.clone());
+        self.known.insert(why.clone(), (Instant::now(), true));
         self.desk.condition().waiting = Some(why);
-        self.publish(ports, Vec::new());
+        self.publish(ports, Mended::default());
         // That workers fail whose interface is gone is no news.
         let _ = self.end();
         self.retry_at = Instant::now();
@@ -260,6 +267,7 @@ impl<'a> Supervisor<'a> {
                 let mut condition = self.desk.condition();
                 condition.waiting = None;
                 condition.reopened += 1;
+                self.refused = None;
                 eprintln!(
                     "windlass: {} > {} again: new flows are governed",
                     names[0], names[1]
@@ -268,7 +276,7 @@ impl<'a> Supervisor<'a> {
             Err(error) => {
                 self.retry_at = Instant::now() + RETRY;
                 let why = error.to_string();
-                if self.told.insert(why.clone()) {
+                if self.refused.replace(why.clone()).as_ref() != Some(&why) {
                     eprintln!("windlass: it cannot be opened again yet: {why}");
                 }
                 self.desk.condition().waiting = Some(why);
@@ -284,9 +292,9 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Tells what has become wrong, and right, and keeps it for whoever asks.
-    fn publish(&mut self, ports: &[Option<Port>; 2], of_bridge: Vec<Trouble>) {
-        let mut troubles = of_bridge;
+    /// Keeps what is wrong now for whoever asks, and tells it.
+    fn publish(&mut self, ports: &[Option<Port>; 2], mended: Mended) {
+        let mut troubles = mended.troubles;
         let names = self.names();
         for (name, _) in names.into_iter().zip(ports).filter(|(_, p)| p.is_none()) {
             troubles.push(Trouble {
@@ -295,28 +303,40 @@ impl<'a> Supervisor<'a> {
             });
         }
         if self.missing(ports).is_none() {
+            let [inside, outside] = names;
             let problems = match self.settings.driver.prefer {
-                Prefer::Packet => check_packet(names[0], names[1]),
-                _ => check(names[0], names[1]),
+                Prefer::Packet => check_packet(inside, outside),
+                _ if mended.gone => check_links(inside, outside),
+                _ => check(inside, outside),
             };
             troubles.extend(problems.into_iter().map(|p| Trouble {
                 what: p.what,
                 mend: p.fix,
             }));
         }
-        for trouble in &troubles {
-            if self.told.insert(trouble.what.clone()) {
+        let still = |what: &String| troubles.iter().any(|t| t.what == *what);
+        self.known.retain(|what, _| still(what));
+        let mut condition = self.desk.condition();
+        condition.bridge = self.home.as_ref().map(|home| home.name.clone());
+        condition.troubles = troubles;
+        drop(condition);
+        self.tell();
+    }
+
+    /// Each trouble that lasts, once.
+    fn tell(&mut self) {
+        let now = Instant::now();
+        for trouble in &self.desk.condition().troubles {
+            let known = self.known.entry(trouble.what.clone());
+            let (since, told) = known.or_insert((now, false));
+            if !*told && now.duration_since(*since) >= MOMENT {
+                *told = true;
                 eprintln!(
                     "windlass: {} (mend it with: {})",
                     trouble.what, trouble.mend
                 );
             }
         }
-        let still = |what: &String| troubles.iter().any(|t| t.what == *what);
-        self.told.retain(still);
-        let mut condition = self.desk.condition();
-        condition.bridge = self.home.as_ref().map(|home| home.name.clone());
-        condition.troubles = troubles;
     }
 }
 

@@ -52,13 +52,23 @@ impl Problem {
 /// mode; native mode turns it off) shows as [`passed_too_long`](crate::XdpCounters), and the
 /// peer's `txvlan` takes VLAN tags out of frames before any program sees them.
 pub fn check(inside: &str, outside: &str) -> Vec<Problem> {
-    let (a, b) = match both(inside, outside) {
-        Ok(both) => both,
-        Err(problems) => return problems,
-    };
-    let mut problems = common(&a, &b);
-    problems.extend(bridged(&a, &b));
-    for i in [&a, &b] {
+    match both(inside, outside) {
+        Ok((a, b)) => [bridged(&a, &b), links(&a, &b)].concat(),
+        Err(problems) => problems,
+    }
+}
+
+/// The part of [`check`] that has nothing to do with their bridge.
+pub fn check_links(inside: &str, outside: &str) -> Vec<Problem> {
+    match both(inside, outside) {
+        Ok((a, b)) => links(&a, &b),
+        Err(problems) => problems,
+    }
+}
+
+fn links(a: &Interface, b: &Interface) -> Vec<Problem> {
+    let mut problems = common(a, b);
+    for i in [a, b] {
         let name = &i.name;
         if i.offloads.rx_vlan && i.driver != "veth" {
             problems.push(Problem::refusal(
@@ -225,6 +235,9 @@ pub fn mtu_problems(sides: [(&str, u32); 2]) -> Vec<Problem> {
 }
 
 fn bridged(a: &Interface, b: &Interface) -> Vec<Problem> {
+    if a.index == b.index {
+        return Vec::new();
+    }
     match (&a.bridge, &b.bridge) {
         (Some(bridge), Some(other)) if bridge == other => third_ports(bridge, a, b),
         (Some(bridge), Some(other)) => vec![Problem::refusal(
