@@ -35,7 +35,7 @@ impl Home {
     pub(crate) fn new(state: &BridgeState) -> Home {
         Home {
             name: state.name.clone(),
-            made: state.created || is_own_name(&state.name),
+            made: state.created || bridge::is_own_name(&state.name),
             repairs: VecDeque::new(),
         }
     }
@@ -87,7 +87,7 @@ impl Home {
                 "windlass: both interfaces are ports of bridge {} now",
                 a.name
             );
-            self.made = is_own_name(&a.name);
+            self.made = bridge::is_own_name(&a.name);
             self.name = a.name;
             mended.changed = true;
         }
@@ -151,28 +151,9 @@ impl Home {
     }
 }
 
-/// `windlass0`, as Windlass calls the bridges that it makes.
-fn is_own_name(name: &str) -> bool {
-    let number = name.strip_prefix("windlass");
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bridge_that_windlass_has_made_is_known_by_its_name() {
-        for (name, own) in [
-            ("windlass0", true),
-            ("windlass12", true),
-            ("windlass", false),
-            ("windlass0a", false),
-            ("br0", false),
-        ] {
-            assert_eq!(is_own_name(name), own, "{name}");
-        }
-    }
 
     #[test]
     fn repairs_that_are_undone_each_time_end() {

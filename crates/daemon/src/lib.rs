@@ -23,6 +23,7 @@ mod run;
 mod settings;
 mod sole;
 mod supervise;
+mod told;
 mod trace;
 mod worker;
 

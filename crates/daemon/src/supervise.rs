@@ -1,6 +1,5 @@
 //! Keeps the box between its two interfaces, whatever becomes of them and of their bridge.
 
-use std::collections::BTreeMap;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,6 +14,7 @@ use crate::control::{Desk, Trouble};
 use crate::crew::Crew;
 use crate::open::{Opened, open};
 use crate::run::Event;
+use crate::told::Told;
 use crate::trace::Recorder;
 use crate::{RunError, Settings};
 
@@ -24,8 +24,6 @@ const TICKS_PER_LOOK: u32 = 5;
 const GOING: Duration = Duration::from_millis(200);
 /// Time between two attempts to open the box again that fail.
 const RETRY: Duration = Duration::from_secs(1);
-/// Troubles of a moment, as while an interface is being made, are only in the status.
-const MOMENT: Duration = Duration::from_millis(500);
 
 /// The box, open or waiting.
 pub(crate) struct Supervisor<'a> {
@@ -41,8 +39,7 @@ pub(crate) struct Supervisor<'a> {
     /// As it was at the start, and where the interfaces belong.
     bridge: Option<BridgeState>,
     home: Option<Home>,
-    /// The troubles that there are: since when, and whether they have been told.
-    known: BTreeMap<String, (Instant, bool)>,
+    told: Told,
     /// Why the box could not be opened again the last time.
     refused: Option<String>,
     ticks: u32,
@@ -73,7 +70,7 @@ impl<'a> Supervisor<'a> {
             indices: [0; 2],
             home: bridge.as_ref().map(Home::new),
             bridge,
-            known: BTreeMap::new(),
+            told: Told::default(),
             refused: None,
             ticks: 0,
             retry_at: Instant::now(),
@@ -88,8 +85,9 @@ impl<'a> Supervisor<'a> {
         }
         supervisor.employ(session, &ports)?;
         let warnings = supervisor.crew.iter().flat_map(|crew| &crew.warnings);
-        let told = (Instant::now(), true);
-        supervisor.known = warnings.map(|w| (w.what.clone(), told)).collect();
+        for warning in warnings {
+            supervisor.told.know(&warning.what);
+        }
         supervisor.publish(&ports, Mended::default());
         Ok(supervisor)
     }
@@ -107,7 +105,7 @@ impl<'a> Supervisor<'a> {
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
-        self.tell();
+        self.told.tell(&self.desk.condition().troubles);
         // A worker that panicked tells nothing.
         let ended = self.crew.as_ref().is_none_or(Crew::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
@@ -210,7 +208,7 @@ impl<'a> Supervisor<'a> {
         eprintln!(
             "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
         );
-        self.known.insert(why.clone(), (Instant::now(), true));
+        self.told.know(&why);
         self.desk.condition().waiting = Some(why);
         self.publish(ports, Mended::default());
         // That workers fail whose interface is gone is no news.
@@ -295,48 +293,27 @@ impl<'a> Supervisor<'a> {
     /// Keeps what is wrong now for whoever asks, and tells it.
     fn publish(&mut self, ports: &[Option<Port>; 2], mended: Mended) {
         let mut troubles = mended.troubles;
-        let names = self.names();
+        let names @ [inside, outside] = self.names();
         for (name, _) in names.into_iter().zip(ports).filter(|(_, p)| p.is_none()) {
             troubles.push(Trouble {
                 what: gone(name),
                 mend: "make it again: windlass takes it back by itself".to_owned(),
             });
         }
-        if self.missing(ports).is_none() {
-            let [inside, outside] = names;
-            let problems = match self.settings.driver.prefer {
-                Prefer::Packet => check_packet(inside, outside),
-                _ if mended.gone => check_links(inside, outside),
-                _ => check(inside, outside),
-            };
-            troubles.extend(problems.into_iter().map(|p| Trouble {
-                what: p.what,
-                mend: p.fix,
-            }));
-        }
-        let still = |what: &String| troubles.iter().any(|t| t.what == *what);
-        self.known.retain(|what, _| still(what));
+        let problems = match self.settings.driver.prefer {
+            _ if self.missing(ports).is_some() => Vec::new(),
+            Prefer::Packet => check_packet(inside, outside),
+            _ if mended.gone => check_links(inside, outside),
+            _ => check(inside, outside),
+        };
+        troubles.extend(problems.into_iter().map(|p| Trouble {
+            what: p.what,
+            mend: p.fix,
+        }));
+        self.told.tell(&troubles);
         let mut condition = self.desk.condition();
         condition.bridge = self.home.as_ref().map(|home| home.name.clone());
         condition.troubles = troubles;
-        drop(condition);
-        self.tell();
-    }
-
-    /// Each trouble that lasts, once.
-    fn tell(&mut self) {
-        let now = Instant::now();
-        for trouble in &self.desk.condition().troubles {
-            let known = self.known.entry(trouble.what.clone());
-            let (since, told) = known.or_insert((now, false));
-            if !*told && now.duration_since(*since) >= MOMENT {
-                *told = true;
-                eprintln!(
-                    "windlass: {} (mend it with: {})",
-                    trouble.what, trouble.mend
-                );
-            }
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! What must be true of the two interfaces, and the commands that make it so.
 
+mod bridging;
 mod check;
 mod occupant;
 
