@@ -239,7 +239,9 @@ fn interfaces_that_do_not_exist_are_refused() {
     let said = stderr(&output);
     if is_root() {
         assert!(
-            said.contains("wlnone0") && said.contains("ip link show"),
+            said.contains("there is no interface wlnone0")
+                && said.contains("there is no interface wlnone1")
+                && said.contains("mend it with: --inside "),
             "{said}"
         );
     } else {

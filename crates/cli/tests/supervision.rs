@@ -359,6 +359,41 @@ fn what_cannot_work_is_refused_with_what_mends_it() {
     assert!(!folder.parent().unwrap().exists());
 }
 
+/// The remedy takes it away.
+#[test]
+fn a_foreign_xdp_program_is_refused_with_what_mends_it() {
+    let Some(lab) = lab() else { return };
+    let object = concat!(env!("CARGO_MANIFEST_DIR"), "/../io/bpf/windlass.bpf.o");
+    let put = [
+        "link",
+        "set",
+        "dev",
+        "m1",
+        "xdpgeneric",
+        "obj",
+        object,
+        "sec",
+        "xdp.frags",
+    ];
+    let output = lab.command("m", "ip").args(put).output().unwrap();
+    if !output.status.success() {
+        eprintln!("skipped: ip cannot put an XDP program on an interface");
+        return;
+    }
+    let said = refusal(&lab, &PLACE);
+    assert!(said.contains("m1 has an XDP program already: "), "{said}");
+    assert!(!said.contains("os error"), "{said}");
+    let (_, fix) = said.split_once("mend it with: ").unwrap();
+    let mut mend = lab.command("m", "sh");
+    assert!(
+        mend.args(["-c", fix.trim()]).status().unwrap().success(),
+        "{fix}"
+    );
+    let daemon = Daemon::start(&lab, &PLACE);
+    governs(&lab, &daemon, 8001);
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+}
+
 #[test]
 fn doctor_says_one_thing_of_a_port_without_a_bridge() {
     let Some(lab) = lab() else { return };
@@ -373,25 +408,46 @@ fn doctor_says_one_thing_of_a_port_without_a_bridge() {
         2,
         "{both}"
     );
-    lab.middle(&["link", "add", "windlass0", "type", "bridge"]);
-    lab.middle(&["link", "set", "m0", "master", "windlass0"]);
+    lab.middle(&["link", "add", "br7", "type", "bridge"]);
+    lab.middle(&["link", "set", "m0", "master", "br7"]);
     let one = doctor();
     assert!(!one.contains("windlass run makes one"), "{one}");
     assert!(
-        one.contains("m0 is a port of windlass0 and m1 of no bridge"),
+        one.contains("m0 is a port of br7 and m1 of no bridge"),
         "{one}"
     );
     assert!(
-        one.contains("mend it with: ip link set m1 master windlass0"),
+        one.contains("mend it with: ip link set m1 master br7"),
         "{one}"
     );
     lab.middle(&["link", "add", "windlass1", "type", "bridge"]);
     lab.middle(&["link", "set", "m1", "master", "windlass1"]);
     let two = doctor();
     assert!(
-        two.contains("m0 is a port of windlass0 and m1 one of windlass1"),
+        two.contains("m0 is a port of br7 and m1 one of windlass1"),
         "{two}"
     );
+}
+
+/// The guest was made again while nobody looked.
+#[test]
+fn a_start_puts_an_interface_back_into_the_bridge_that_waits_for_it() {
+    let Some(lab) = lab() else { return };
+    let daemon = Daemon::start(&lab, &PLACE);
+    assert_eq!(daemon.end(Signal::SIGKILL), None);
+    lab.middle(&["link", "del", "m1"]);
+    make_outside_again(&lab);
+    let mut command = lab.command("m", PROGRAM);
+    let doctor = command.arg("doctor").args(PLACE).output().unwrap();
+    let said = String::from_utf8(doctor.stdout).unwrap();
+    assert!(
+        said.contains("(windlass run puts it into windlass0)"),
+        "{said}"
+    );
+    let daemon = Daemon::start(&lab, &PLACE);
+    assert_eq!(daemon.json(&["status", "-j"])["bridge"], "windlass0");
+    governs(&lab, &daemon, 8001);
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
 }
 
 #[test]

@@ -25,7 +25,9 @@ pub(crate) struct Home {
 pub(crate) struct Mended {
     /// Something was repaired.
     pub changed: bool,
-    /// What was not.
+    /// The bridge is not there.
+    pub gone: bool,
+    /// What was not repaired.
     pub troubles: Vec<Trouble>,
 }
 
@@ -33,7 +35,7 @@ impl Home {
     pub(crate) fn new(state: &BridgeState) -> Home {
         Home {
             name: state.name.clone(),
-            made: state.created || is_own_name(&state.name),
+            made: state.created || bridge::is_own_name(&state.name),
             repairs: VecDeque::new(),
         }
     }
@@ -59,8 +61,12 @@ impl Home {
                 what: format!("bridge {name} is down: only what is governed goes on"),
                 mend: format!("ip link set {name} up"),
             }),
-            None if !self.make_again(&mut mended) => return mended,
-            None => {}
+            None => {
+                mended.gone = !self.make_again(&mut mended);
+                if mended.gone {
+                    return mended;
+                }
+            }
         }
         for (name, port) in names.into_iter().zip(ports) {
             if let Some(port) = port.as_ref().filter(|p| p.master.is_none()) {
@@ -81,7 +87,7 @@ impl Home {
                 "windlass: both interfaces are ports of bridge {} now",
                 a.name
             );
-            self.made = is_own_name(&a.name);
+            self.made = bridge::is_own_name(&a.name);
             self.name = a.name;
             mended.changed = true;
         }
@@ -145,28 +151,9 @@ impl Home {
     }
 }
 
-/// `windlass0`, as Windlass calls the bridges that it makes.
-fn is_own_name(name: &str) -> bool {
-    let number = name.strip_prefix("windlass");
-    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_bridge_that_windlass_has_made_is_known_by_its_name() {
-        for (name, own) in [
-            ("windlass0", true),
-            ("windlass12", true),
-            ("windlass", false),
-            ("windlass0a", false),
-            ("br0", false),
-        ] {
-            assert_eq!(is_own_name(name), own, "{name}");
-        }
-    }
 
     #[test]
     fn repairs_that_are_undone_each_time_end() {

@@ -1,18 +1,16 @@
 //! The configuration file, and the `conf.d` beside it.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
-use nix::libc::O_NONBLOCK;
 use windlass_policy::ConfigFile;
 
-use crate::Reload;
 use crate::control::Desk;
+use crate::{Reload, regular};
 
 /// Where a daemon looks for its configuration when nobody names one.
 pub const DEFAULT_CONFIG: &str = "/etc/windlass/windlass.toml";
@@ -46,35 +44,10 @@ pub fn read(path: &Path) -> Result<Vec<ConfigFile>, Unreadable> {
 }
 
 fn read_one(path: &Path) -> Result<ConfigFile, Unreadable> {
-    let text = open(path).and_then(text_of);
+    let text = regular::read(path, FILE_MAX_BYTES);
     let text = text.map_err(|source| unreadable(path, source))?;
     let name = path.display().to_string();
     Ok(ConfigFile { name, text })
-}
-
-/// A pipe without a writer does not make it wait.
-fn open(path: &Path) -> io::Result<File> {
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(O_NONBLOCK)
-        .open(path)?;
-    if !file.metadata()?.is_file() {
-        let what = "it is no regular file (name one, or copy what is to be read into one)";
-        return Err(io::Error::other(what));
-    }
-    Ok(file)
-}
-
-fn text_of(file: File) -> io::Result<String> {
-    let mut text = String::new();
-    file.take(FILE_MAX_BYTES + 1).read_to_string(&mut text)?;
-    if text.len() as u64 > FILE_MAX_BYTES {
-        let what = format!(
-            "it is longer than {FILE_MAX_BYTES} bytes (divide it: files in {FOLDER} beside it are read too)"
-        );
-        return Err(io::Error::other(what));
-    }
-    Ok(text)
 }
 
 fn in_folder(folder: &Path) -> Result<Vec<PathBuf>, Unreadable> {
@@ -146,6 +119,8 @@ fn apply(Reload { path, overrides }: &Reload, desk: &Desk) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
+
     use nix::sys::stat::Mode;
     use nix::unistd::mkfifo;
 

@@ -19,11 +19,13 @@ mod footprint;
 mod memory;
 mod open;
 mod processor;
+mod regular;
 mod report;
 mod run;
 mod settings;
 mod sole;
 mod supervise;
+mod told;
 mod trace;
 mod worker;
 

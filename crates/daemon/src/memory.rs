@@ -11,14 +11,20 @@ use std::time::Duration;
 use windlass_io::monotonic_ns;
 use windlass_policy::{Auto, Policy};
 
+use crate::regular;
+
 /// How much learning a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(60);
+/// Longest file: more than what is kept of as many prefixes as may be known.
+const BYTES_PER_PREFIX: u64 = 4096;
+const FILE_BYTES: u64 = 1 << 20;
 
 /// Takes over what the file has. A file that cannot be read is told and left as it is, until the next
 /// save replaces it: learning begins anew.
 pub(crate) fn load(auto: &Auto) {
     let path = Path::new(&auto.config().file);
-    let text = match fs::read_to_string(path) {
+    let most = FILE_BYTES + auto.config().prefixes as u64 * BYTES_PER_PREFIX;
+    let text = match regular::read(path, most) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
         Err(e) => return eprintln!("windlass: auto: {}: {e}", path.display()),

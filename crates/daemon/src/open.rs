@@ -1,7 +1,7 @@
 //! From settings to an open session.
 
-use windlass_io::bridge::{BridgeState, ensure_bridge};
-use windlass_io::interface::{Interface, Problem, Severity, check, check_packet};
+use windlass_io::bridge::{BridgeState, ensure_bridge, returning};
+use windlass_io::interface::{Interface, Problem, Severity, check, check_links, check_packet};
 use windlass_io::{DriverConfig, DriverInfo, Prefer, Session};
 
 use crate::RunError;
@@ -17,7 +17,8 @@ pub struct Opened<'a> {
     pub warnings: &'a [Problem],
 }
 
-/// Opens the session; two interfaces in no bridge get one of their own.
+/// Opens the session; two interfaces in no bridge get one of their own, and one that comes back into that
+/// is put there again.
 pub(crate) fn open(driver: &DriverConfig) -> Result<(Session, Option<BridgeState>), RunError> {
     let bridge = match driver.prefer {
         Prefer::Packet => None,
@@ -32,6 +33,8 @@ fn bridge(driver: &DriverConfig) -> Result<Option<BridgeState>, RunError> {
     let unbridged = |name| Interface::get(name).is_ok_and(|i| i.bridge.is_none());
     let problems = if unbridged(inside) && unbridged(outside) {
         check_packet(inside, outside)
+    } else if returning(inside, outside).is_some() {
+        check_links(inside, outside)
     } else {
         check(inside, outside)
     };

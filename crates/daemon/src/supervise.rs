@@ -1,12 +1,11 @@
 //! Keeps the box between its two interfaces, whatever becomes of them and of their bridge.
 
-use std::collections::BTreeSet;
 use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_io::bridge::BridgeState;
-use windlass_io::interface::{check, check_packet};
+use windlass_io::interface::{check, check_links, check_packet};
 use windlass_io::watch::{Lookout, Port};
 use windlass_io::{Prefer, Session};
 
@@ -15,6 +14,7 @@ use crate::control::{Desk, Trouble};
 use crate::crew::Crew;
 use crate::open::{Opened, open};
 use crate::run::Event;
+use crate::told::Told;
 use crate::trace::Recorder;
 use crate::{RunError, Settings};
 
@@ -39,8 +39,9 @@ pub(crate) struct Supervisor<'a> {
     /// As it was at the start, and where the interfaces belong.
     bridge: Option<BridgeState>,
     home: Option<Home>,
-    /// Troubles that have been told and are still there.
-    told: BTreeSet<String>,
+    told: Told,
+    /// Why the box could not be opened again the last time.
+    refused: Option<String>,
     ticks: u32,
     retry_at: Instant,
 }
@@ -69,7 +70,8 @@ impl<'a> Supervisor<'a> {
             indices: [0; 2],
             home: bridge.as_ref().map(Home::new),
             bridge,
-            told: BTreeSet::new(),
+            told: Told::default(),
+            refused: None,
             ticks: 0,
             retry_at: Instant::now(),
         };
@@ -83,8 +85,10 @@ impl<'a> Supervisor<'a> {
         }
         supervisor.employ(session, &ports)?;
         let warnings = supervisor.crew.iter().flat_map(|crew| &crew.warnings);
-        supervisor.told = warnings.map(|warning| warning.what.clone()).collect();
-        supervisor.publish(&ports, Vec::new());
+        for warning in warnings {
+            supervisor.told.know(&warning.what);
+        }
+        supervisor.publish(&ports, Mended::default());
         Ok(supervisor)
     }
 
@@ -101,6 +105,7 @@ impl<'a> Supervisor<'a> {
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
+        self.told.tell(&self.desk.condition().troubles);
         // A worker that panicked tells nothing.
         let ended = self.crew.as_ref().is_none_or(Crew::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
@@ -137,7 +142,7 @@ impl<'a> Supervisor<'a> {
         if self.crew.is_none() {
             self.resume(&ports);
         }
-        self.publish(&ports, mended.troubles);
+        self.publish(&ports, mended);
         Ok(())
     }
 
@@ -211,9 +216,9 @@ impl<'a> Supervisor<'a> {
         eprintln!(
             "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
         );
-        self.told.insert(why.clone());
+        self.told.know(&why);
         self.desk.condition().waiting = Some(why);
-        self.publish(ports, Vec::new());
+        self.publish(ports, Mended::default());
         // That workers fail whose interface is gone is no news.
         let _ = self.end();
         self.retry_at = Instant::now();
@@ -268,6 +273,7 @@ impl<'a> Supervisor<'a> {
                 let mut condition = self.desk.condition();
                 condition.waiting = None;
                 condition.reopened += 1;
+                self.refused = None;
                 eprintln!(
                     "windlass: {} > {} again: new flows are governed",
                     names[0], names[1]
@@ -276,7 +282,7 @@ impl<'a> Supervisor<'a> {
             Err(error) => {
                 self.retry_at = Instant::now() + RETRY;
                 let why = error.to_string();
-                if self.told.insert(why.clone()) {
+                if self.refused.replace(why.clone()).as_ref() != Some(&why) {
                     eprintln!("windlass: it cannot be opened again yet: {why}");
                 }
                 self.desk.condition().waiting = Some(why);
@@ -292,36 +298,27 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// Tells what has become wrong, and right, and keeps it for whoever asks.
-    fn publish(&mut self, ports: &[Option<Port>; 2], of_bridge: Vec<Trouble>) {
-        let mut troubles = of_bridge;
-        let names = self.names();
+    /// Keeps what is wrong now for whoever asks, and tells it.
+    fn publish(&mut self, ports: &[Option<Port>; 2], mended: Mended) {
+        let mut troubles = mended.troubles;
+        let names @ [inside, outside] = self.names();
         for (name, _) in names.into_iter().zip(ports).filter(|(_, p)| p.is_none()) {
             troubles.push(Trouble {
                 what: gone(name),
                 mend: "make it again: windlass takes it back by itself".to_owned(),
             });
         }
-        if self.missing(ports).is_none() {
-            let problems = match self.settings.driver.prefer {
-                Prefer::Packet => check_packet(names[0], names[1]),
-                _ => check(names[0], names[1]),
-            };
-            troubles.extend(problems.into_iter().map(|p| Trouble {
-                what: p.what,
-                mend: p.fix,
-            }));
-        }
-        for trouble in &troubles {
-            if self.told.insert(trouble.what.clone()) {
-                eprintln!(
-                    "windlass: {} (mend it with: {})",
-                    trouble.what, trouble.mend
-                );
-            }
-        }
-        let still = |what: &String| troubles.iter().any(|t| t.what == *what);
-        self.told.retain(still);
+        let problems = match self.settings.driver.prefer {
+            _ if self.missing(ports).is_some() => Vec::new(),
+            Prefer::Packet => check_packet(inside, outside),
+            _ if mended.gone => check_links(inside, outside),
+            _ => check(inside, outside),
+        };
+        troubles.extend(problems.into_iter().map(|p| Trouble {
+            what: p.what,
+            mend: p.fix,
+        }));
+        self.told.tell(&troubles);
         let mut condition = self.desk.condition();
         condition.bridge = self.home.as_ref().map(|home| home.name.clone());
         condition.troubles = troubles;

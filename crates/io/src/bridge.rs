@@ -22,13 +22,51 @@ pub struct BridgeState {
     pub created: bool,
 }
 
-/// Uses the bridge that both interfaces are in, or creates one. It is left in place: it is what
+/// An interface that comes back into a bridge of Windlass's own: it was deleted and made again, and the
+/// bridge waits with its other port alone.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Return {
+    /// The bridge.
+    pub bridge: String,
+    /// The interface.
+    pub interface: String,
+}
+
+/// Whether one of two interfaces is to be put back into the bridge of the other.
+pub fn returning(inside: &str, outside: &str) -> Option<Return> {
+    let links = netlink::links().ok()?;
+    let (a, b) = (find(&links, inside).ok()?, find(&links, outside).ok()?);
+    return_to(&links, a, b).or_else(|| return_to(&links, b, a))
+}
+
+fn return_to(links: &[Link], port: &Link, lost: &Link) -> Option<Return> {
+    let index = port.master.filter(|_| lost.master.is_none())?;
+    let bridge = links.iter().find(|l| l.index == index)?;
+    let alone = links.iter().filter(|l| l.master == Some(index)).count() == 1;
+    (alone && is_own_name(&bridge.name)).then(|| Return {
+        bridge: bridge.name.clone(),
+        interface: lost.name.clone(),
+    })
+}
+
+/// `windlass0`, as Windlass calls the bridges that it makes.
+pub fn is_own_name(name: &str) -> bool {
+    let number = name.strip_prefix("windlass");
+    number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Uses the bridge that both interfaces are in, or creates one. An interface that [returns](returning)
+/// is put back. It is left in place: it is what
 /// forwards when the process is gone.
 ///
 /// # Errors
 /// `InvalidInput` when an interface is a port of something else; otherwise the kernel's, of which
 /// `EPERM` (needs `CAP_NET_ADMIN`) and `ENOPKG` (a kernel without bridging) are the usual ones.
 pub fn ensure_bridge(inside: &str, outside: &str) -> io::Result<BridgeState> {
+    if let Some(back) = returning(inside, outside) {
+        let links = netlink::links()?;
+        add_port(&back.bridge, find(&links, &back.interface)?.index)?;
+    }
     let links = netlink::links()?;
     let ports = [find(&links, inside)?, find(&links, outside)?];
     let master = |link: &Link| {
@@ -125,4 +163,45 @@ fn set_up(socket: &OwnedFd, name: &str) -> io::Result<()> {
     request.data = usize::from_ne_bytes(bytes);
     // SAFETY: the command reads the flags from the request's union.
     unsafe { sys::ioctl(socket, libc::SIOCSIFFLAGS as _, &raw mut request) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bridge_that_windlass_has_made_is_known_by_its_name() {
+        for (name, own) in [
+            ("windlass0", true),
+            ("windlass12", true),
+            ("windlass", false),
+            ("windlass0a", false),
+            ("br0", false),
+        ] {
+            assert_eq!(is_own_name(name), own, "{name}");
+        }
+    }
+
+    #[test]
+    fn only_the_other_half_of_a_pair_returns() {
+        let link = |index, name: &str, master| Link {
+            index,
+            name: name.to_owned(),
+            master,
+            ..Link::default()
+        };
+        let own = link(9, "windlass0", None);
+        let theirs = link(8, "br0", None);
+        let back = |others: &[&Link], a: &Link, b: &Link| {
+            let mut links: Vec<Link> = [&own, &theirs, a, b].map(Link::clone).to_vec();
+            links.extend(others.iter().map(|l| (*l).clone()));
+            return_to(&links, a, b).map(|r| (r.bridge, r.interface))
+        };
+        let (alone, lost) = (link(1, "m0", Some(9)), link(2, "m1", None));
+        let found = back(&[], &alone, &lost);
+        assert_eq!(found, Some(("windlass0".to_owned(), "m1".to_owned())));
+        assert_eq!(back(&[&link(3, "m3", Some(9))], &alone, &lost), None);
+        assert_eq!(back(&[], &link(1, "m0", Some(8)), &lost), None);
+        assert_eq!(back(&[], &alone, &link(2, "m1", Some(8))), None);
+    }
 }

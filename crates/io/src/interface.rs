@@ -1,5 +1,6 @@
 //! What must be true of the two interfaces, and the commands that make it so.
 
+mod bridging;
 mod check;
 mod occupant;
 
@@ -10,7 +11,7 @@ pub use crate::ethtool::Offloads;
 use crate::netlink::{self, Link};
 use crate::sys;
 
-pub use check::{Problem, Severity, check, check_packet, mtu_problems};
+pub use check::{Problem, Severity, check, check_links, check_packet, mtu_problems};
 pub use occupant::occupied;
 
 /// Longest Ethernet header: two VLAN tags, bytes.

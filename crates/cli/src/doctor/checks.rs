@@ -5,7 +5,10 @@ use std::path::Path;
 
 use nix::sys::resource::{Resource, getrlimit};
 use socket2::{Domain, Socket, Type};
-use windlass_io::interface::{Interface, Problem, Severity, check, check_packet, occupied};
+use windlass_io::bridge::returning;
+use windlass_io::interface::{
+    Interface, Problem, Severity, check, check_links, check_packet, occupied,
+};
 
 use super::{Finding, State};
 use crate::capabilities::{Effective, IPC_LOCK};
@@ -144,14 +147,17 @@ pub(super) fn options(config: &Configuration) -> Vec<Finding> {
         .collect()
 }
 
-/// As `windlass run` would judge: two interfaces in no bridge get one.
+/// As `windlass run` would judge: two interfaces in no bridge get one, one that comes back into it is put
+/// there.
 pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
     let both = [inside, outside].map(|name| Interface::get(name).ok());
     let there = || both.iter().flatten();
     let unbridged = there().count() == 2 && there().all(|i| i.bridge.is_none());
-    let mut problems = match unbridged {
-        true => check_packet(inside, outside),
-        false => check(inside, outside),
+    let back = returning(inside, outside);
+    let mut problems = match &back {
+        _ if unbridged => check_packet(inside, outside),
+        Some(_) => check_links(inside, outside),
+        None => check(inside, outside),
     };
     problems.extend(occupied(&[inside, outside]));
     let state = |p: &Problem| match p.severity {
@@ -164,7 +170,10 @@ pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
         let bridge = match &i.bridge {
             Some(bridge) => format!("in {bridge}"),
             None if unbridged => "in no bridge (windlass run makes one)".to_owned(),
-            None => "in no bridge".to_owned(),
+            None => match &back {
+                Some(back) => format!("in no bridge (windlass run puts it into {})", back.bridge),
+                None => "in no bridge".to_owned(),
+            },
         };
         let found = format!(
             "{}: {}, MTU {}, {} rx and {} tx queues, {bridge}",

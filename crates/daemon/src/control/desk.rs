@@ -11,7 +11,7 @@ use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 use super::comparisons::{self, AutoReport, TrialAnswer};
 use super::counters;
 use super::live::{Condition, Live};
-use super::protocol::{Answer, PluginReport, Request, StatusReport};
+use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
 use crate::settings::set_clock;
 use crate::{FlowReport, TenantReport};
@@ -213,7 +213,7 @@ impl Desk {
             bypass: self.bypass.load(Ordering::Acquire),
             ..StatusReport::default()
         };
-        self.with_live_if_any(|live| live.describe(&mut report))?;
+        let described = self.with_live_if_any(|live| live.describe(&mut report));
         let condition = self.condition();
         report.state = match condition.waiting {
             None => "governing",
@@ -222,6 +222,10 @@ impl Desk {
         .to_owned();
         report.bridge.clone_from(&condition.bridge);
         report.troubles = condition.all_troubles();
+        report.troubles.extend(described.err().map(|what| Trouble {
+            what,
+            mend: "start windlass again if it stays so; the bridge goes on meanwhile".to_owned(),
+        }));
         report.reopened = condition.reopened;
         Ok(Answer::Status(report))
     }

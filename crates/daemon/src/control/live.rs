@@ -61,7 +61,6 @@ impl Live {
 
     /// What the workers and their driver say for a status.
     pub(super) fn describe(&self, report: &mut StatusReport) -> Result<(), String> {
-        let all = self.workers.status().map_err(|e| e.to_string())?;
         report.io = match self.driver.mode {
             Mode::Native => "native",
             Mode::Generic => "generic",
@@ -71,6 +70,7 @@ impl Live {
         report.zero_copy = self.driver.zero_copy;
         report.fail_open = self.driver.fail_open;
         report.workers = self.workers.count() as u64;
+        let all = self.workers.status().map_err(|e| e.to_string())?;
         report.bypass = all.iter().all(|s| s.bypass);
         report.connections = all.iter().map(|s| s.connections as u64).sum();
         report.held_bytes = all.iter().map(|s| s.held_bytes).sum();

@@ -440,6 +440,14 @@ fn a_deaf_worker_makes_an_error_in_time_and_the_kernel_takes_over_all_the_same()
         "{error}"
     );
     assert!(fake.log.lock().unwrap().contains(&"kernel true".to_owned()));
+    let Ok(Answer::Status(status)) = ask(&fake.path(), Request::Status) else {
+        panic!("no status");
+    };
+    assert_eq!((status.workers, status.troubles.len()), (2, 1));
+    assert!(
+        status.troubles[0].what.contains("not answered"),
+        "{status:?}"
+    );
 }
 
 #[test]

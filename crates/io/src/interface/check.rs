@@ -2,7 +2,8 @@
 
 use std::io;
 
-use super::{Interface, bridge_of};
+use super::Interface;
+use super::bridging::bridged;
 use crate::netlink;
 
 /// What every host must be able to receive in one piece (RFC 791), bytes.
@@ -52,13 +53,23 @@ impl Problem {
 /// mode; native mode turns it off) shows as [`passed_too_long`](crate::XdpCounters), and the
 /// peer's `txvlan` takes VLAN tags out of frames before any program sees them.
 pub fn check(inside: &str, outside: &str) -> Vec<Problem> {
-    let (a, b) = match both(inside, outside) {
-        Ok(both) => both,
-        Err(problems) => return problems,
-    };
-    let mut problems = common(&a, &b);
-    problems.extend(bridged(&a, &b));
-    for i in [&a, &b] {
+    match both(inside, outside) {
+        Ok((a, b)) => [bridged(&a, &b), links(&a, &b)].concat(),
+        Err(problems) => problems,
+    }
+}
+
+/// The part of [`check`] that has nothing to do with their bridge.
+pub fn check_links(inside: &str, outside: &str) -> Vec<Problem> {
+    match both(inside, outside) {
+        Ok((a, b)) => links(&a, &b),
+        Err(problems) => problems,
+    }
+}
+
+fn links(a: &Interface, b: &Interface) -> Vec<Problem> {
+    let mut problems = common(a, b);
+    for i in [a, b] {
         let name = &i.name;
         if i.offloads.rx_vlan && i.driver != "veth" {
             problems.push(Problem::refusal(
@@ -222,65 +233,6 @@ pub fn mtu_problems(sides: [(&str, u32); 2]) -> Vec<Problem> {
         ));
     }
     problems
-}
-
-fn bridged(a: &Interface, b: &Interface) -> Vec<Problem> {
-    match (&a.bridge, &b.bridge) {
-        (Some(bridge), Some(other)) if bridge == other => third_ports(bridge, a, b),
-        (Some(bridge), Some(other)) => vec![Problem::refusal(
-            format!(
-                "{} is a port of {bridge} and {} one of {other}: they must be in the same bridge",
-                a.name, b.name
-            ),
-            format!("ip link set {} master {bridge}", b.name),
-        )],
-        (Some(bridge), None) => vec![alone(a, bridge, b)],
-        (None, Some(bridge)) => vec![alone(b, bridge, a)],
-        (None, None) => vec![Problem::refusal(
-            format!("{} and {} are in no bridge", a.name, b.name),
-            new_bridge(&a.name, &b.name),
-        )],
-    }
-}
-
-fn alone(port: &Interface, bridge: &str, other: &Interface) -> Problem {
-    Problem::refusal(
-        format!(
-            "{} is a port of {bridge} and {} of no bridge: they must be in the same bridge",
-            port.name, other.name
-        ),
-        format!("ip link set {} master {bridge}", other.name),
-    )
-}
-
-/// The commands that make a bridge of both, under a name that is free.
-fn new_bridge(a: &str, b: &str) -> String {
-    let links = netlink::links().unwrap_or_default();
-    let name = crate::bridge::free_name(&links).unwrap_or_else(|| "br0".to_owned());
-    format!(
-        "ip link add {name} type bridge && ip link set {name} up && \
-         ip link set {a} master {name} && ip link set {b} master {name}"
-    )
-}
-
-fn third_ports(bridge: &str, a: &Interface, b: &Interface) -> Vec<Problem> {
-    let links = netlink::links().unwrap_or_default();
-    let others = links.iter().filter(|l| {
-        bridge_of(&links, l).is_some_and(|m| m.name == bridge)
-            && l.index != a.index
-            && l.index != b.index
-    });
-    others
-        .map(|other| {
-            Problem::refusal(
-                format!(
-                    "{bridge} has a third port, {}: its traffic would be misled",
-                    other.name
-                ),
-                format!("ip link set {} nomaster", other.name),
-            )
-        })
-        .collect()
 }
 
 #[cfg(test)]
