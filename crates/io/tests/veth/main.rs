@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use windlass_engine::{Pool, Side, Tx, TxChecksum};
 use windlass_io::interface::{Interface, Severity, check, index};
 use windlass_io::{Driver, DriverConfig, Mode, Prefer, Session, packet};
-use windlass_wire::{FlowKey, FrameSpec};
+use windlass_wire::FrameSpec;
 
 use lab::{A, B, Forwarder, Lab, config, enter, exchange, forward_once, kernel_has_af_xdp, open};
 
