@@ -61,6 +61,22 @@ impl Bed {
         counters.map_or(0, |c| counter(&c, part, name))
     }
 
+    /// Prints the counters that have counted.
+    pub fn tell_counters(&self) {
+        let Some(daemon) = &self.daemon else {
+            return;
+        };
+        let counters = daemon.counters();
+        for part in ["engine", "driver", "xdp"] {
+            let all = counters[part].as_object().into_iter().flatten();
+            let counted = all.filter(|(_, value)| **value != 0);
+            let words: Vec<String> = counted
+                .map(|(name, value)| format!("{name} {value}"))
+                .collect();
+            println!("   {part}: {}", words.join(", "));
+        }
+    }
+
     /// Downloads that the box governs now: it is their sender's window and repairs their losses.
     pub fn governed_downloads(&self) -> usize {
         let Some(daemon) = &self.daemon else {

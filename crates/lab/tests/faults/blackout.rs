@@ -87,6 +87,6 @@ fn lost_ms(bed: &Bed, event: impl FnOnce()) -> f64 {
     std::thread::sleep(LINGER);
     stop.store(true, Ordering::Relaxed);
     let arrived: u64 = count.join().expect("no panic").expect("packets");
-    println!("   {sent} sent, {arrived} arrived");
+
     sent.saturating_sub(arrived) as f64 * 1e3 / RATE as f64
 }

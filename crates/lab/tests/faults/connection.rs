@@ -130,7 +130,10 @@ impl Connection {
             let room = NUMBER_BYTES - self.number.len();
             match self.socket.read(&mut rest[..room])? {
                 // Whoever dialled has given up.
-                0 => return Ok(self.stage = Stage::Over),
+                0 => {
+                    self.stage = Stage::Over;
+                    return Ok(());
+                }
                 got => self.number.extend(&rest[..got]),
             }
         }

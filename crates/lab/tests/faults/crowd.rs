@@ -70,9 +70,7 @@ fn run(middle: Middle, flows: usize, spinners: usize) -> Round {
     }
     let in_time = Outcome::wait(&transfers, LIMIT.saturating_sub(begin.elapsed()));
     let drops = DROPS.map(|name| (name, bed.counter("driver", name)));
-    if let Some(daemon) = &bed.daemon {
-        println!("{}", daemon.counters());
-    }
+    bed.tell_counters();
     drop(starved);
     Round {
         in_time,

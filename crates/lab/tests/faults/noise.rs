@@ -77,9 +77,7 @@ fn run(middle: Middle, kind: Kind, rate: Option<u64>, frames: u64) -> Round {
     std::thread::sleep(SETTLE);
     let mbits_after = meter.mbits();
     let after = bed.governed_downloads();
-    if let Some(daemon) = &bed.daemon {
-        println!("{}", daemon.counters());
-    }
+    bed.tell_counters();
     Round {
         sent,
         mbits,

@@ -86,9 +86,7 @@ fn run(middle: Middle, shape: Shape, seed: u64) -> Round {
     let took = begin.elapsed().as_secs_f64();
     let ping = ping.finish();
     drop(starved);
-    if let Some(daemon) = &bed.daemon {
-        println!("{}", daemon.counters());
-    }
+    bed.tell_counters();
     Round { took, ping, all }
 }
 

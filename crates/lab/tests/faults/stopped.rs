@@ -110,9 +110,7 @@ fn run(middle: Middle, stops: Stops) -> Round {
     std::thread::sleep(Duration::from_millis(PAUSE_MS.1));
     let after = bed.governed_downloads();
     let missed = bed.counter("xdp", "passed_unread");
-    if let Some(daemon) = &bed.daemon {
-        println!("{}", daemon.counters());
-    }
+    bed.tell_counters();
     Round {
         all: Outcome::finish(&transfers, END_LIMIT),
         mbits,

@@ -152,9 +152,7 @@ fn run(middle: Middle, shape: Shape) -> Round {
     });
     let after = Outcome::wait(&after, AFTER_LIMIT);
     let new = Outcome::wait(&new, NEW_LIMIT);
-    if let Some(daemon) = &bed.daemon {
-        println!("{}", daemon.counters());
-    }
+    bed.tell_counters();
     let long = Outcome::finish(&downloads, NEW_LIMIT);
     std::thread::sleep(either(REST, SHORT_REST));
     Round {
