@@ -84,7 +84,7 @@ impl Conn {
         if let Some(peer) = &mut self.peer {
             peer.stop();
         }
-        ctx.counters.sight_lost += 1;
+        ctx.counters.sight_lost += u64::from(self.sight.is_none());
         self.sight = Some(Box::new(Sight {
             newest: [None, None],
             until: ctx.now + ctx.limits.handshake_timeout,

@@ -59,6 +59,7 @@ impl Flow {
         self.handed_back_until = Some(self.nxt);
         self.release_pending(ctx);
         self.free_packets(ctx);
+        self.tell_sacked(ctx);
     }
 
     /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK

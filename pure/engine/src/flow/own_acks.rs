@@ -10,6 +10,8 @@ use crate::{Pool, seq};
 
 /// A window update of the box's own at most this often, ns.
 const UPDATE_INTERVAL: Nanos = MILLISECOND;
+/// SACK blocks that have room beside timestamps (RFC 2018 §3).
+const SACK_BLOCKS: usize = 3;
 /// Such updates each time the sender uses up what it may be ahead.
 const UPDATES_PER_ALLOWANCE: u64 = 4;
 
@@ -62,9 +64,39 @@ impl Flow {
         self.make_ack(ctx, self.feedback.ack);
     }
 
+    /// What the receiver has SACKed, which was hidden from the sender: from here on it repairs, and would else hear of
+    /// its losses by its own time-out.
+    pub(super) fn tell_sacked<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let mut blocks = SackBlocks::default();
+        for (left, right) in self.sacked.telling(SACK_BLOCKS) {
+            let number = |offset| seq::number(self.setup.iss, offset);
+            blocks.blocks[usize::from(blocks.count)] = (number(left), number(right));
+            blocks.count += 1;
+        }
+        if self.enforcing() && self.setup.sender_sacks && blocks.count > 0 {
+            self.send_ack(ctx, self.una, blocks);
+        }
+    }
+
     /// An ACK of the box's own making: a number the receiver has sent, nothing newer than has been
     /// shown in its timestamp. False if there is no memory for it.
     pub(super) fn make_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64) -> bool {
+        let mut sack = SackBlocks::default();
+        let dsack = self.dsack_due(ack);
+        if let Some((left, right)) = dsack {
+            let number = |offset| seq::number(self.setup.iss, offset);
+            sack.count = 1;
+            sack.blocks[0] = (number(left), number(right));
+        }
+        let sent = self.send_ack(ctx, ack, sack);
+        if sent && dsack.is_some() {
+            self.feedback.absorbed = None;
+            ctx.counters.dsacks_told += 1;
+        }
+        sent
+    }
+
+    fn send_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, sack: SackBlocks) -> bool {
         let Some(template) = self.template else {
             return false;
         };
@@ -82,16 +114,8 @@ impl Flow {
             flags: Flags::ACK,
             window: 0,
             timestamps,
-            sack: SackBlocks::default(),
+            sack,
         };
-        let dsack = self.dsack_due(ack);
-        if let Some((left, right)) = dsack {
-            fields.sack.count = 1;
-            fields.sack.blocks[0] = (
-                seq::number(self.setup.iss, left),
-                seq::number(self.setup.iss, right),
-            );
-        }
         let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
             return false;
         };
@@ -103,10 +127,6 @@ impl Flow {
         {
             ctx.pool.free(pkt);
             return false;
-        }
-        if dsack.is_some() {
-            self.feedback.absorbed = None;
-            ctx.counters.dsacks_told += 1;
         }
         self.note_shown(ctx.now, ack);
         ctx.counters.acks_made += 1;

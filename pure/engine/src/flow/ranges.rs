@@ -64,6 +64,18 @@ impl Ranges {
         }
     }
 
+    /// The highest range, and the lowest of the others: `most` in all. By the highest a sender finds its losses (RFC 8985
+    /// §6.2), the lowest is what it would send again first.
+    pub(crate) fn telling(&self, most: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
+        let others = self
+            .ranges
+            .len()
+            .saturating_sub(1)
+            .min(most.saturating_sub(1));
+        let highest = self.ranges.last().filter(|_| most > 0);
+        highest.into_iter().chain(&self.ranges[..others]).copied()
+    }
+
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
     }
@@ -99,6 +111,17 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_highest_comes_first_and_then_the_lowest() {
+        let mut ranges = Ranges::default();
+        for start in [10, 20, 30, 40, 50] {
+            ranges.add(start, start + 5, 9, |_, _| ());
+        }
+        let told: Vec<_> = ranges.telling(3).collect();
+        assert_eq!(told, [(50, 55), (10, 15), (20, 25)]);
+        assert_eq!(Ranges::default().telling(3).count(), 0);
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod check;
 mod effort;
 mod ends;
 mod frames;
+mod handback;
 mod inside;
 mod parties;
 mod replay;

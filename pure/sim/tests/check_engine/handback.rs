@@ -1,0 +1,32 @@
+//! What a sender sees of a flow that it is given back.
+
+use windlass_engine::Side;
+use windlass_wire::{Flags, OptionWriter};
+
+use super::ends::{Bench, MS, MSS, SERVER_ISS, bbr};
+
+/// A sender that repairs by itself from here on is told what the receiver has: it would else wait for its own
+/// time-out to learn of its losses.
+#[test]
+fn what_was_hidden_is_told_when_a_flow_is_handed_back() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 10);
+    bench.pass(100 * MS);
+    let block = [(SERVER_ISS + 1 + 4 * MSS, SERVER_ISS + 1 + 10 * MSS)];
+    let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0);
+    let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&block).into();
+    ack.options.extend(sack);
+    bench.put(Side::Outside, &ack);
+    let told = |bench: &mut Bench| {
+        let shown = bench.take(Side::Inside).into_iter();
+        let blocks = shown.flat_map(|(segment, _)| segment.options.sack.iter().collect::<Vec<_>>());
+        blocks.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut bench), [], "it is hidden");
+    // Smaller segments fit where the held ones do not.
+    let smaller = bench.spec(Side::Inside, Flags::ACK, 1, 1, 700);
+    bench.put(Side::Inside, &smaller);
+    assert_eq!(bench.engine.counters().handed_back, 1);
+    assert_eq!(told(&mut bench), block);
+}
