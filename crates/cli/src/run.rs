@@ -19,7 +19,8 @@ use crate::{print, values};
 /// configuration file again.
 ///
 /// Flags replace what the configuration file says, those on how to govern for all of its rules.
-/// When it stops or dies, the bridge between the interfaces carries every flow on.
+/// When it stops or dies, the bridge between the interfaces carries every flow on. An interface that is
+/// deleted is waited for, and taken back when it is made again.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Stand in this Open vSwitch bridge, to which `windlass attach` has been, and keep its rules in

@@ -180,10 +180,22 @@ fn what_is_not_repaired_is_told_until_it_is_right_again() {
     // Somebody's own bridge is theirs to make again; the ports are put back into it then.
     lab.middle(&["link", "del", "br7"]);
     troubled("bridge br7 is gone");
-    lab.middle(&["link", "add", "br7", "type", "bridge"]);
+    let address = "02:00:00:00:77:07";
+    lab.middle(&["link", "add", "br7", "address", address, "type", "bridge"]);
     lab.middle(&["link", "set", "br7", "up"]);
     untroubled();
     governs(&lab, &daemon, 8001);
+    // It has another address than the one before: what is for the machine itself is not taken.
+    lab.middle(&["addr", "add", "10.77.0.3/24", "dev", "br7"]);
+    let own = Transfer::between(&lab, ("m", "10.77.0.3"), "b", 8003);
+    own.wait_for(MEGABYTE);
+    own.finish();
+
+    lab.middle(&["link", "set", "m1", "down"]);
+    troubled("m1 is down");
+    lab.middle(&["link", "set", "m1", "up"]);
+    untroubled();
+    governs(&lab, &daemon, 8004);
 
     // A guest's tap comes back: into the bridge that it was in.
     lab.middle(&["link", "del", "m1"]);

@@ -17,13 +17,15 @@ pub(crate) struct Home {
     pub name: String,
     /// By Windlass, now or in an earlier run.
     made: bool,
+    /// Index and address when it was last seen.
+    seen: Option<(u32, Option<[u8; 6]>)>,
     repairs: VecDeque<Instant>,
 }
 
 /// What came of a look at it.
 #[derive(Default)]
 pub(crate) struct Mended {
-    /// Something was repaired.
+    /// Something was repaired, or the bridge is another.
     pub changed: bool,
     /// The bridge is not there.
     pub gone: bool,
@@ -36,6 +38,7 @@ impl Home {
         Home {
             name: state.name.clone(),
             made: state.created || bridge::is_own_name(&state.name),
+            seen: None,
             repairs: VecDeque::new(),
         }
     }
@@ -55,6 +58,9 @@ impl Home {
             return mended;
         };
         let name = &self.name;
+        let seen = found.as_ref().map(|bridge| (bridge.index, bridge.mac));
+        mended.changed |= self.seen.is_some() && seen != self.seen;
+        self.seen = seen.or(self.seen);
         match found {
             Some(bridge) if bridge.up => {}
             Some(_) => mended.troubles.push(Trouble {

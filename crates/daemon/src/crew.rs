@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use std::sync::{Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use windlass_engine::{Engine, Side};
 use windlass_io::interface::Problem;
@@ -18,6 +19,12 @@ use crate::settings::seed;
 use crate::trace::Recorder;
 use crate::worker::Worker;
 use crate::{RunError, Settings};
+
+/// How long workers may take to end. The kernel closes their sockets under a lock that may be held for
+/// seconds on a busy machine.
+const END_LIMIT: Duration = Duration::from_secs(20);
+/// Between two looks whether they have.
+const END_PAUSE: Duration = Duration::from_millis(2);
 
 type Handle = JoinHandle<io::Result<()>>;
 
@@ -119,16 +126,48 @@ fn start(
     named.spawn(body).map_err(RunError::thread)
 }
 
-/// Waits for all workers; the first that failed is the error.
+/// Waits for all workers, but not for ever: one that is stuck must not keep the daemon. The first that
+/// failed is the error.
 fn join(handles: Vec<Handle>) -> Result<(), RunError> {
+    let deadline = Instant::now() + END_LIMIT;
     let mut outcome = Ok(());
     for (queue, handle) in handles.into_iter().enumerate() {
-        let reason = match handle.join() {
-            Ok(Ok(())) => continue,
-            Ok(Err(e)) => e.to_string(),
-            Err(_) => "it panicked".to_owned(),
+        let reason = match ended(handle, deadline) {
+            Some(Ok(Ok(()))) => continue,
+            Some(Ok(Err(e))) => e.to_string(),
+            Some(Err(_)) => "it panicked".to_owned(),
+            None => format!("it has not ended within {} s", END_LIMIT.as_secs()),
         };
         outcome = outcome.and(Err(RunError::Worker { queue, reason }));
     }
     outcome
+}
+
+/// How the thread has ended; `None` if it has not.
+fn ended(handle: Handle, deadline: Instant) -> Option<thread::Result<io::Result<()>>> {
+    while !handle.is_finished() {
+        if Instant::now() >= deadline {
+            return None;
+        }
+        thread::sleep(END_PAUSE);
+    }
+    Some(handle.join())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_thread_that_is_stuck_is_not_waited_for() {
+        let soon = || Instant::now() + Duration::from_millis(20);
+        let stuck = thread::spawn(|| {
+            thread::park_timeout(Duration::from_secs(5));
+            Ok(())
+        });
+        assert!(ended(stuck, soon()).is_none());
+        let quick = thread::spawn(|| Ok(()));
+        let late = Instant::now() + Duration::from_secs(5);
+        assert!(ended(quick, late).is_some_and(|end| end.is_ok_and(|end| end.is_ok())));
+    }
 }

@@ -79,10 +79,20 @@ pub fn ensure_bridge(inside: &str, outside: &str) -> io::Result<BridgeState> {
             created: false,
         }),
         [None, None] => create(&links, ports),
-        _ => Err(io::Error::new(
-            io::ErrorKind::InvalidInput,
-            format!("{inside} or {outside} is a port of another bridge or bond"),
-        )),
+        masters => {
+            let above = masters
+                .iter()
+                .zip(ports)
+                .find_map(|(m, p)| Some(((*m)?, p)));
+            let what = above.map_or(String::new(), |(master, port)| {
+                format!(
+                    "{port} is a port of {master} already (take it out with: ip link set {port} nomaster)",
+                    port = port.name,
+                    master = master.name,
+                )
+            });
+            Err(io::Error::new(io::ErrorKind::InvalidInput, what))
+        }
     }
 }
 

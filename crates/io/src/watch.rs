@@ -78,6 +78,8 @@ pub struct Master {
     pub name: String,
     /// Its index.
     pub index: u32,
+    /// Its own address: that of one of its ports, if nobody has set another.
+    pub mac: Option<[u8; 6]>,
     /// Administratively up.
     pub up: bool,
     /// Not a bond, or such.
@@ -99,6 +101,7 @@ fn master(link: &Link) -> Master {
     Master {
         name: link.name.clone(),
         index: link.index,
+        mac: link.mac,
         up: is_up(link),
         is_bridge: link.kind == "bridge",
     }

@@ -153,7 +153,7 @@ fn unusable(flag: &str, name: &str, error: &io::Error, taken: &[&str]) -> Proble
         ),
         _ => (
             format!("interface {name} cannot be looked at: {error}"),
-            format!("ip link show {name} (does it say more?)"),
+            "make room if memory is what lacks, then try again".to_owned(),
         ),
     };
     Problem::refusal(what, fix)
