@@ -31,7 +31,7 @@ pub struct BoxLimits {
 impl Default for BoxLimits {
     fn default() -> Self {
         BoxLimits {
-            // At the cost of a twentieth of a core, about (docs/performance.md, "New connections").
+            // At the cost of a tenth of a core, about (docs/performance.md, "New connections").
             syns_per_second: 10_000,
             // A fifth is left for everybody else when one prefix floods.
             syns_per_second_per_prefix: 8000,
