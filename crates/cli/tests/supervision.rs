@@ -502,7 +502,7 @@ fn counters_say_what_happened() {
     running.wait_for(MEGABYTE);
     assert_eq!(daemon.counter("xdp", "passed_bypass"), 0);
     assert_eq!(daemon.counter("engine", "passed_bypass"), 0);
-    assert!(daemon.counter("engine", "passed_no_syn") > 0);
+    assert!(daemon.counter("xdp", "passed_not_followed") > 0);
     running.finish();
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
 }

@@ -117,10 +117,11 @@ fn what_is_missed_has_a_number() {
     let (client, server) = lab.connect(5000);
     follow(&box_, &client, Some(5));
     exchange(&client, &server, MIB);
-    // Nobody reads meanwhile: the first waits in the ring, those after the patience pass.
+    // Nobody reads meanwhile: the first wait in the ring, unanswered, and those after the patience pass.
+    client.set_nodelay(true).expect("an option");
     let numbers = box_.order(move |_, drivers| {
         let before = drivers[0].missed();
-        for _ in 0..3 {
+        for _ in 0..6 {
             (&client).write_all(b"hello").expect("written");
             std::thread::sleep(SETTLED * 2);
         }
