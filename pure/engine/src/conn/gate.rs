@@ -66,6 +66,8 @@ pub(crate) struct Known {
 struct End {
     /// One past the highest sequence number that it has sent.
     nxt: u32,
+    /// The same with the probes beyond the other end's edge that were refused, each after the last.
+    probed: u32,
     /// The highest acknowledgement that it has sent: its next expected number is not below this.
     acked: u32,
     /// Bytes that it has acknowledged.
@@ -125,6 +127,7 @@ impl Gate {
             let acked = mine.acks.unwrap_or(other.iss.wrapping_add(1));
             End {
                 nxt: mine.iss.wrapping_add(1).wrapping_add(mine.payload_len),
+                probed: mine.iss,
                 acked,
                 acked_bytes: u64::from(acked.wrapping_sub(other.iss.wrapping_add(1))),
                 edge: acked.wrapping_add(u32::from(mine.window)),
@@ -157,6 +160,10 @@ impl Gate {
         let verdict = self.verdict(now, from, segment);
         if verdict == Err(Refusal::Unacceptable(PassReason::UnacceptableAck)) {
             self.note_beyond(from, segment);
+        }
+        if verdict == Err(Refusal::Probe) {
+            let end = segment.seq.wrapping_add(segment.payload_len);
+            self.ends[from.index()].probed = end;
         }
         if !matches!(verdict, Ok(()) | Err(Refusal::Known)) && self.is_near(from, segment) {
             let refused = &mut self.ends[from.index()].refused;
@@ -209,7 +216,9 @@ impl Gate {
         match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
-            false if segment.payload_len > 0 && goes_on => Err(Refusal::Probe),
+            false if segment.payload_len > 0 && (goes_on || segment.seq == sender.probed) => {
+                Err(Refusal::Probe)
+            }
             false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
             false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => {
                 Err(Refusal::BehindProbe)
