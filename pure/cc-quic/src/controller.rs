@@ -1,15 +1,14 @@
 //! One connection: the algorithm, and what it is told.
 
+use windlass_cc::host::{Ack, Delivery, Departure, Host, Standing, rate_by_window};
 use windlass_cc::{
-    AckEvent, ByteRate, Controller, MILLISECOND, Nanos, Path, Phase, RateSample, RateSampler,
-    RateSnapshot, SendEvent, Settings, Signal, rate_over,
+    ByteRate, Controller, MILLISECOND, Nanos, Path, Phase, RateSnapshot, Settings, Signal,
 };
 
 use crate::floor::Floor;
 use crate::pacer::{self, Pacer};
 use crate::recovery::Recovery;
 use crate::report::Report;
-use crate::usage::Usage;
 
 /// What a stack keeps with a packet until it is acknowledged or lost.
 #[derive(Clone, Copy, Debug)]
@@ -73,13 +72,11 @@ struct Noticed {
 /// sizes in bytes of UDP payload.
 #[derive(Clone, Debug)]
 pub struct QuicController {
-    controller: Controller,
+    host: Host,
     settings: Settings,
     seed: u64,
-    path: Path,
-    sampler: RateSampler,
+    inflight: u64,
     pacer: Pacer,
-    usage: Usage,
     recovery: Recovery,
     noticed: Noticed,
     /// The RTT sample of the ACK at hand.
@@ -99,13 +96,11 @@ impl QuicController {
         let settings = settings.into();
         let path = Path::new(u32::from(max_datagram));
         QuicController {
-            controller: Controller::new(settings, &path, seed),
+            host: Host::new(settings, path, seed),
             settings,
             seed,
-            path,
-            sampler: RateSampler::default(),
+            inflight: 0,
             pacer: Pacer::default(),
-            usage: Usage::default(),
             recovery: Recovery::default(),
             noticed: Noticed::default(),
             rtt: None,
@@ -123,29 +118,28 @@ impl QuicController {
     /// room.
     pub fn on_sent(&mut self, now: Nanos, bytes: u64, app_limited: bool) -> Sent {
         if bytes == 0 {
-            let snapshot = self.sampler.on_sent(now, false, self.path.inflight);
+            let snapshot = self.host.sent_uncounted(now);
             return self.next_sent(now, snapshot);
         }
         self.begin_recovery();
-        let first = self.path.inflight == 0;
+        let first = self.inflight == 0;
         if first {
             self.restart(now);
         }
-        self.path.inflight += bytes;
-        let snapshot = self.sampler.on_sent(now, first, self.path.inflight);
-        let event = SendEvent {
+        self.inflight += bytes;
+        let snapshot = self.host.sent(&Departure {
             now,
             bytes,
-            inflight: self.path.inflight,
+            inflight: self.inflight,
+            sampled_inflight: self.inflight,
+            first,
             retransmission: false,
-            app_limited: snapshot.app_limited,
-        };
-        self.controller.on_sent(&event, &self.path);
-        let longest = self.path.srtt.max(MILLISECOND);
+        });
+        let longest = self.host.path().srtt.max(MILLISECOND);
         self.pacer.on_sent(now, bytes, self.pacing_rate(), longest);
         self.last_sent_at = Some(now);
         let full = self.is_full();
-        self.usage.on_sent(self.path.inflight, full);
+        self.host.usage_mut().note(full, self.inflight);
         self.pacer.set_waited_for(!full && !app_limited);
         if app_limited {
             self.on_app_limited();
@@ -164,23 +158,24 @@ impl QuicController {
 
     /// Nothing is left to send though the window has room, until more is sent.
     pub fn on_app_limited(&mut self) {
-        self.sampler.mark_app_limited(self.path.inflight);
+        self.host.app_limited(self.inflight);
     }
 
     /// A sample of the RTT, for stacks that do not show their estimate.
     pub fn on_rtt_sample(&mut self, rtt: Nanos) {
-        self.path.on_rtt(rtt.max(1));
+        self.host.path_mut().on_rtt(rtt.max(1));
         self.rtt = Some(rtt.max(1));
     }
 
     /// The stack has a new RTT sample, of the ACK that it is taking in.
     pub fn on_rtt(&mut self, rtt: Rtt) {
-        let adjusted = rtt.adjusted(self.path.srtt);
-        self.path.latest_rtt = adjusted;
-        self.path.srtt = rtt.smoothed.max(1);
-        self.path.rttvar = rtt.variation;
-        self.path.min_rtt = rtt.min;
-        self.path.max_rtt = self.path.max_rtt.max(adjusted);
+        let path = self.host.path_mut();
+        let adjusted = rtt.adjusted(path.srtt);
+        path.latest_rtt = adjusted;
+        path.srtt = rtt.smoothed.max(1);
+        path.rttvar = rtt.variation;
+        path.min_rtt = rtt.min;
+        path.max_rtt = path.max_rtt.max(adjusted);
         self.rtt = Some(adjusted);
         if rtt.latest - adjusted > rtt.min && self.is_full() {
             self.floor.raise();
@@ -190,24 +185,25 @@ impl QuicController {
     /// A packet is taken for lost. `burst`: the packet before it was not; `persistent`: the stack
     /// has declared persistent congestion.
     pub fn on_lost(&mut self, now: Nanos, bytes: u64, sent: &Sent, burst: bool, persistent: bool) {
-        let before = self.path.inflight;
-        self.path.inflight = before.saturating_sub(bytes);
-        self.sampler.lost += bytes;
-        self.path.lost = self.sampler.lost;
+        let before = self.inflight;
+        self.inflight = before.saturating_sub(bytes);
+        self.host.lost(&mut Ack::default(), bytes, burst);
+        self.host.settle(self.inflight);
         self.noticed.lost += bytes;
         self.noticed.ranges += u32::from(burst);
         self.noticed.first.get_or_insert((now, before));
         if persistent {
             self.time_out(now);
         } else {
+            let open = self.host.episode();
             self.recovery
-                .on_congestion(now, Signal::Loss, sent.order, before, bytes);
+                .on_congestion(now, Signal::Loss, open, sent.order, before, bytes);
         }
     }
 
     /// The receiver reports so many more packets as CE-marked, with the ACK that follows.
     pub fn on_marked(&mut self, packets: u64) {
-        let bytes = packets.saturating_mul(u64::from(self.path.mss));
+        let bytes = packets.saturating_mul(u64::from(self.host.path().mss));
         self.noticed.marked = self.noticed.marked.saturating_add(bytes);
         self.marked = self.marked.saturating_add(bytes);
     }
@@ -215,84 +211,92 @@ impl QuicController {
     /// An ACK delivers `bytes` that were in flight; `newest` is the last sent of their packets.
     pub fn on_acked(&mut self, now: Nanos, bytes: u64, newest: &Sent) {
         let noticed = core::mem::take(&mut self.noticed);
-        let inflight = self.path.inflight;
+        let inflight = self.inflight;
         let before = match noticed.first {
             Some((at, before)) if at == now => before,
             _ => inflight,
         };
-        self.usage.on_acked(
-            newest.order,
-            self.newest_order + 1,
-            inflight,
-            self.is_full(),
-        );
-        self.path.inflight = inflight.saturating_sub(bytes);
-        let rate = self.sample_rate(now, bytes, newest);
-        self.path.delivered = self.sampler.delivered;
+        let mut ack = Ack::new(now, before);
+        self.use_of_window(newest.order);
+        self.inflight = inflight.saturating_sub(bytes);
+        self.sample(&mut ack, bytes, newest);
+        self.host.settle(self.inflight);
         if noticed.marked > 0 {
+            let open = self.host.episode();
             self.recovery
-                .on_congestion(now, Signal::Ecn, newest.order, before, 0);
+                .on_congestion(now, Signal::Ecn, open, newest.order, before, 0);
         }
         self.begin_recovery();
-        let event = AckEvent {
-            now,
-            acked: bytes,
-            delivered: bytes,
-            lost: noticed.lost,
-            inflight_before: before,
-            inflight: self.path.inflight,
-            rtt: self.rtt.take(),
-            rate,
-            ce_bytes: noticed.marked.min(bytes),
-            cwnd_limited: self.cwnd_limited(),
-            in_recovery: self.recovery.is_open(),
-            lost_ranges: noticed.ranges,
+        ack.set_acked(bytes);
+        ack.set_marked(noticed.marked.min(bytes));
+        ack.add_noticed(noticed.lost, noticed.ranges);
+        if let Some(rtt) = self.rtt.take() {
+            self.host.path_mut().recent.on_rtt(rtt, now);
+            ack.set_rtt(Some(rtt));
+        }
+        let standing = Standing {
+            inflight: self.inflight,
+            cwnd_limited: self.host.usage().limited(&self.host.control()),
+            in_recovery: self.host.episode().is_some(),
         };
-        self.controller.on_ack(&event, &self.path);
-        if self.recovery.end(newest.order) {
-            self.controller.on_recovery_exit(now, &self.path);
+        self.host.finish_ack(now, &ack, &standing);
+        if self.host.is_recovered(newest.order) {
+            self.host.recovered(now);
+        }
+    }
+
+    /// The packet `order` is acknowledged: its round may end with it.
+    fn use_of_window(&mut self, order: u64) {
+        let (full, inflight) = (self.is_full(), self.inflight);
+        let next = self.newest_order + 1;
+        let usage = self.host.usage_mut();
+        match usage.is_over(order) {
+            true => usage.begin(next, full, inflight),
+            false => usage.note(full, inflight),
         }
     }
 
     /// Bytes leave the flight of which nobody will hear: their packet number space was discarded,
     /// or they were a probe for a larger MTU.
     pub fn on_discarded(&mut self, bytes: u64) {
-        self.path.inflight = self.path.inflight.saturating_sub(bytes);
+        self.inflight = self.inflight.saturating_sub(bytes);
+        self.host.settle(self.inflight);
     }
 
     /// What the stack says is in flight, where it does not count as `on_sent` was told.
     pub fn set_inflight(&mut self, bytes: u64) {
-        self.path.inflight = bytes;
+        self.inflight = bytes;
+        self.host.settle(bytes);
     }
 
     /// The path takes datagrams of another size. The window keeps its bytes (RFC 8899 §3), but for
     /// one that has not been used yet (RFC 9002 §7.2).
     pub fn on_mtu(&mut self, max_datagram: u16) {
-        self.path.mss = u32::from(max_datagram);
-        if self.sampler.delivered == 0 {
-            self.controller = Controller::new(self.settings, &self.path, self.seed);
+        self.host.path_mut().mss = u32::from(max_datagram);
+        if self.host.counts().0 == 0 {
+            self.host.restart(self.settings, self.seed);
         }
     }
 
     /// Bytes that may be in flight.
     pub fn window(&self) -> u64 {
-        let mss = u64::from(self.path.mss);
+        let mss = u64::from(self.host.path().mss);
         let window = if self.recovery.is_pending() {
-            self.path.inflight + mss
+            self.inflight + mss
         } else {
-            self.controller.control().cwnd
+            self.host.control().cwnd
         };
         window.max(self.floor.datagrams() * mss)
     }
 
     /// Bytes in flight.
     pub fn inflight(&self) -> u64 {
-        self.path.inflight
+        self.inflight
     }
 
     /// One more full datagram would exceed the window.
     pub fn is_full(&self) -> bool {
-        self.window() < self.path.inflight + u64::from(self.path.mss)
+        self.window() < self.inflight + u64::from(self.host.path().mss)
     }
 
     /// When the next packet may leave; `None`: now.
@@ -302,84 +306,80 @@ impl QuicController {
 
     /// Bytes to hand to the network in one piece; `None`: as many as there are.
     pub fn quantum(&self) -> Option<u64> {
-        let mss = u64::from(self.path.mss);
+        let mss = u64::from(self.host.path().mss);
         self.pacing_rate().map(|rate| pacer::quantum(rate, mss))
     }
 
     /// Bytes per second at which packets leave: what the algorithm asks for, or 5/4 of a window per
     /// smoothed RTT (RFC 9002 §7.7), in slow start two windows.
     pub fn pacing_rate(&self) -> Option<ByteRate> {
-        if self.path.srtt == 0 {
+        let srtt = self.host.path().srtt;
+        if srtt == 0 {
             return None;
         }
-        let control = self.controller.control();
-        let by_window = |quarters: u64| rate_over(control.cwnd / 4 * quarters, self.path.srtt);
+        let control = self.host.control();
+        let by_window = |percent| rate_by_window(control.cwnd, percent, srtt);
         let wanted = control.pacing_rate.unwrap_or_else(|| match control.phase {
-            Phase::SlowStart | Phase::ConservativeSlowStart => by_window(8),
-            _ => by_window(5),
+            Phase::SlowStart | Phase::ConservativeSlowStart => by_window(200),
+            _ => by_window(125),
         });
-        Pacer::rate(wanted, self.path.srtt)
+        Pacer::rate(wanted, srtt)
     }
 
     /// The algorithm, to show its state.
     pub fn controller(&self) -> &Controller {
-        &self.controller
+        self.host.controller()
     }
 
     /// What is known of the path.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.host.path()
     }
 
     /// All that is worth showing.
     pub fn report(&self, now: Nanos) -> Report {
-        let control = self.controller.control();
+        let control = self.host.control();
+        let path = self.host.path();
+        let (delivered, lost) = self.host.counts();
         Report {
             at: now,
             window: self.window(),
             ssthresh: control.ssthresh,
-            inflight: self.path.inflight,
+            inflight: self.inflight,
             pacing_rate: self.pacing_rate(),
-            srtt: self.path.srtt,
-            latest_rtt: self.path.latest_rtt,
-            min_rtt: self.path.min_rtt,
+            srtt: path.srtt,
+            latest_rtt: path.latest_rtt,
+            min_rtt: path.min_rtt,
             delivery_rate: self.delivery_rate,
-            delivered: self.sampler.delivered,
-            lost: self.sampler.lost,
+            delivered,
+            lost,
             marked: self.marked,
             phase: control.phase,
-            in_recovery: self.recovery.is_open(),
+            in_recovery: self.host.episode().is_some(),
         }
     }
 
-    fn sample_rate(&mut self, now: Nanos, bytes: u64, newest: &Sent) -> Option<RateSample> {
-        let Some(snapshot) = &newest.snapshot else {
-            self.sampler.delivered += bytes;
-            return None;
+    fn sample(&mut self, ack: &mut Ack, bytes: u64, newest: &Sent) {
+        let delivery = Delivery {
+            bytes,
+            sent_at: newest.at,
+            position: newest.order,
+            snapshot: newest.snapshot,
         };
-        self.sampler
-            .on_delivered(bytes, newest.at, newest.order, snapshot);
-        let sample = self.sampler.take(now, self.path.min_rtt)?;
-        self.delivery_rate = sample.rate;
-        self.path.on_rate(&sample, now);
-        Some(sample)
-    }
-
-    fn cwnd_limited(&self) -> bool {
-        let control = self.controller.control();
-        let slow_start = matches!(
-            control.phase,
-            Phase::SlowStart | Phase::ConservativeSlowStart
-        );
-        self.usage.limited(control.cwnd, slow_start)
+        self.host.delivered(ack, &delivery);
+        if newest.snapshot.is_some() {
+            self.host.measure_rate(ack, ack.at());
+        }
+        if let Some(rate) = ack.delivery_rate() {
+            self.delivery_rate = rate;
+        }
     }
 
     fn begin_recovery(&mut self) {
-        if let Some((event, ended)) = self.recovery.begin(self.newest_order + 1) {
-            if ended {
-                self.controller.on_recovery_exit(event.now, &self.path);
-            }
-            self.controller.on_congestion(&event, &self.path);
+        if let Some(event) = self.recovery.begin() {
+            let (point, before) = (self.newest_order + 1, event.inflight_before);
+            self.host
+                .congested(event.now, event.signal, point, before, event.lost);
         }
     }
 
@@ -389,8 +389,8 @@ impl QuicController {
             return;
         }
         self.timed_out_at = Some(now);
-        self.recovery.begin_after_timeout(self.newest_order + 1);
-        self.controller.on_rto(now, &self.path);
+        self.recovery.forget();
+        self.host.timed_out(now, self.newest_order + 1);
     }
 
     /// Something is sent again after all had been acknowledged.
@@ -399,11 +399,12 @@ impl QuicController {
             return;
         };
         // What was not sent while there was room says nothing about the path.
-        self.sampler.mark_app_limited(0);
+        self.host.app_limited(0);
         let idle = now.saturating_sub(last);
-        let variation = self.path.rttvar.saturating_mul(4).max(MILLISECOND);
-        if idle > self.path.srtt.saturating_add(variation) {
-            self.controller.on_idle_restart(now, idle, &self.path);
+        let path = self.host.path();
+        let variation = path.rttvar.saturating_mul(4).max(MILLISECOND);
+        if idle > path.srtt.saturating_add(variation) {
+            self.host.idle_restart(now, idle);
         }
     }
 }

@@ -25,7 +25,6 @@ mod floor;
 mod pacer;
 mod recovery;
 mod report;
-mod usage;
 
 pub use controller::{QuicController, Rtt, Sent};
 pub use report::Report;

@@ -52,6 +52,7 @@ mod controller;
 mod estimates;
 mod event;
 mod export;
+pub mod host;
 mod marked_share;
 #[cfg(test)]
 mod marking_link;
@@ -81,6 +82,7 @@ pub use controller::{Controller, Failed};
 pub use estimates::{Estimates, Steps};
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
 pub use export::ImportError;
+pub use host::Host;
 pub use parameter::{
     NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,
 };

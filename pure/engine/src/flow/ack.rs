@@ -1,29 +1,19 @@
 //! What comes from the receiver: scored, sampled, told to the algorithm.
 
-use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
+use windlass_cc::host::{Ack, Delivery, Standing};
+use windlass_cc::{Nanos, Signal};
 use windlass_wire::{Flags, Segment, Template};
 
-use super::{EcnEpisode, Flow, Recovery};
+use super::{Flow, Undo};
 use crate::context::Context;
 use crate::{PassReason, Pkt, Pool, Room, seq};
 
-/// What one ACK brought about.
+/// One acknowledgement, as far as it has been scored.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Score {
-    /// When the ACK came: the box may be late with it.
-    at: Nanos,
-    /// Bytes by which the cumulative ACK advanced.
-    pub acked: u64,
-    /// Bytes newly delivered.
-    pub delivered: u64,
-    /// Bytes newly lost, and in how many separate ranges.
-    pub lost: u64,
-    pub lost_ranges: u32,
-    /// RTT of the newest segment that was sent once only.
-    pub rtt: Option<Nanos>,
-    /// Send time of that segment.
-    rtt_of: Nanos,
-    /// The ACK covers a retransmission.
+    /// What the algorithm will hear of it.
+    pub ack: Ack,
+    /// It covers a retransmission.
     repaired: bool,
 }
 
@@ -47,10 +37,9 @@ impl Flow {
         ctx.counters.ack_packets += 1;
         let same_window = self.feedback.window_said == segment.window;
         self.note_receiver(ctx.pool.head(pkt), segment, ack);
-        let before = self.pipe();
         let mut score = Score {
-            at: self.came_at(ctx, pkt),
-            ..Score::default()
+            ack: Ack::new(self.came_at(ctx, pkt), self.pipe()),
+            repaired: false,
         };
         let dsack = self.note_dsack(ctx, segment, ack);
         if ack > self.una {
@@ -59,14 +48,14 @@ impl Flow {
         if self.setup.receiver_sacks {
             self.score_sack(ctx, segment, &mut score);
         } else if ack == self.una
-            && score.acked == 0
+            && score.ack.acked() == 0
             && Self::is_pure_ack(segment)
             && self.inflight > 0
             && same_window
         {
             self.score_duplicate(ctx, &mut score);
         }
-        self.after_score(ctx, segment, before, dsack, score);
+        self.after_score(ctx, segment, dsack, score);
         Some(ack)
     }
 
@@ -119,13 +108,12 @@ impl Flow {
             return true;
         }
         self.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
-        if let Some(recovery) = &mut self.recovery {
-            recovery.undo_left = recovery.undo_left.saturating_sub(1);
-            if recovery.undo_left == 0 && recovery.resent > 0 {
+        if self.host.episode().is_some() {
+            self.undo.left = self.undo.left.saturating_sub(1);
+            if self.undo.left == 0 && self.undo.resent > 0 {
                 // Every retransmission of this episode arrived twice: nothing had been lost.
                 ctx.counters.spurious += 1;
-                self.cc.on_spurious(ctx.now, &self.path);
-                self.recovery = None;
+                self.host.spurious(ctx.now);
             }
         }
         true
@@ -133,7 +121,8 @@ impl Flow {
 
     /// The cumulative ACK moves to `ack`.
     fn advance<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, score: &mut Score) {
-        score.acked = ack - self.una;
+        let acked = ack - self.una;
+        score.ack.set_acked(acked);
         while let Some(front) = self.hold.front() {
             if front.end > ack {
                 break;
@@ -157,14 +146,14 @@ impl Flow {
         self.sent_nxt = self.sent_nxt.max(ack);
         self.dup_acks = 0;
         // One segment of what is acknowledged filled the hole; the rest had been counted.
-        let counted = score.acked.saturating_sub(u64::from(self.path.mss));
+        let counted = acked.saturating_sub(u64::from(self.host.path().mss));
         self.dup_bytes = self.dup_bytes.saturating_sub(counted);
         self.sender_tries = 0;
         self.rto_backoff = 0;
-        if !self.setup.receiver_sacks && self.recovery.is_some_and(|r| ack < r.point && !r.timeout)
-        {
+        let repairing = self.host.episode();
+        if !self.setup.receiver_sacks && repairing.is_some_and(|e| ack < e.point && !e.timeout) {
             // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
-            self.mark_lost(ctx, 0, score);
+            self.mark_lost(ctx, 0, &mut score.ack);
         }
     }
 
@@ -180,24 +169,23 @@ impl Flow {
         } else {
             self.inflight -= len;
         }
-        score.delivered += len;
         // Overtaken by a later one: the packet was lost, and this is its copy.
         let by_copy = piece.copied_at > 0 && piece.end < self.rack.fack;
         let once = piece.transmissions == 1 && !by_copy;
-        if piece.sent_at > 0 {
-            self.rack
-                .on_delivered(score.at, piece.sent_at, piece.end, !once, self.path.min_rtt);
-            self.sampler
-                .on_delivered(len, piece.sent_at, piece.end, &piece.snapshot);
-            if once {
-                self.train
-                    .on_delivered(piece.sent_at, piece.end, piece.copies);
-            }
-        }
+        let (at, sent_at) = (score.ack.at(), piece.sent_at);
+        self.rack
+            .on_delivered(at, sent_at, piece.end, !once, self.host.path().min_rtt);
+        let delivery = Delivery {
+            bytes: len,
+            sent_at,
+            position: piece.end,
+            snapshot: Some(piece.snapshot),
+        };
+        self.host.delivered(&mut score.ack, &delivery);
         score.repaired |= piece.transmissions > 1;
-        if once && piece.sent_at >= score.rtt_of {
-            score.rtt_of = piece.sent_at;
-            score.rtt = Some(score.at.saturating_sub(piece.sent_at));
+        if once {
+            self.train.on_delivered(sent_at, piece.end, piece.copies);
+            score.ack.offer_rtt(sent_at);
         }
         let piece = self.hold.get_mut(index);
         piece.lost = false;
@@ -267,9 +255,9 @@ impl Flow {
     /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order.
     fn score_duplicate<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &mut Score) {
         self.dup_acks += 1;
-        self.dup_bytes = (self.dup_bytes + u64::from(self.path.mss)).min(self.inflight);
-        if self.dup_acks == 3 && self.recovery.is_none() {
-            self.mark_lost(ctx, 0, score);
+        self.dup_bytes = (self.dup_bytes + u64::from(self.host.path().mss)).min(self.inflight);
+        if self.dup_acks == 3 && self.host.episode().is_none() {
+            self.mark_lost(ctx, 0, &mut score.ack);
         }
     }
 
@@ -278,66 +266,45 @@ impl Flow {
         &mut self,
         ctx: &mut Context<'_, P>,
         segment: &Segment,
-        before: u64,
         dsack: bool,
         mut score: Score,
     ) {
         let now = ctx.now;
         if !self.setup.receiver_sacks && score.repaired {
             // Without SACK, what waited behind the hole is acknowledged late (RFC 6298 §3).
-            score.rtt = None;
+            score.ack.set_rtt(None);
         }
-        if let Some(rtt) = score.rtt {
-            self.path.on_rtt(rtt);
-            self.path.recent.on_rtt(rtt, now);
-            self.rack.tlp_allowed = true;
-        }
-        let rate = self.sampler.take(score.at, self.path.min_rtt);
-        if let Some(rate) = &rate {
-            self.path.on_rate(rate, now);
-        }
-        self.train.on_ack(score.at, &self.path);
-        self.finish_probe(now, dsack, before);
-        if score.delivered > 0 || score.acked > 0 {
-            self.detect_losses(ctx, &mut score);
+        self.rack.tlp_allowed |= score.ack.rtt().is_some();
+        self.host.measure(&mut score.ack, now);
+        self.train.on_ack(score.ack.at(), self.host.path());
+        let news = score.ack.delivered() > 0 || score.ack.acked() > 0;
+        self.finish_probe(now, dsack, score.ack.before());
+        if news {
+            self.detect_losses(ctx, &mut score.ack);
         }
         if !self.enforcing() {
-            self.watch_ack(now, segment, &score, before);
+            self.watch_ack(now, segment, &score.ack);
         }
-        self.path.delivered = self.sampler.delivered;
-        self.path.lost = self.sampler.lost;
-        self.path.inflight = self.pipe();
-        self.enter_recovery(now, score.lost, before);
-        let marked = self.take_marks(segment, score.delivered);
-        self.on_marks(ctx, marked, before);
-        self.answer_echo(segment);
-        if score.delivered + score.lost > 0 || score.rtt.is_some() {
-            let event = AckEvent {
-                now,
-                acked: score.acked,
-                delivered: score.delivered,
-                lost: score.lost,
-                inflight_before: before,
-                inflight: self.told_inflight(),
-                rtt: score.rtt,
-                rate,
-                ce_bytes: marked.unwrap_or(0),
-                cwnd_limited: self.cwnd_limited(),
-                in_recovery: self.in_recovery(),
-                lost_ranges: score.lost_ranges,
-            };
-            self.cc.on_ack(&event, &self.path);
-        }
-        if self.cc.take_failed().is_some() {
+        self.host.settle(self.pipe());
+        self.enter_recovery(now, &score.ack);
+        let marked = self.take_marks(segment, score.ack.delivered());
+        self.on_marks(now, &mut score.ack, marked, segment);
+        let standing = Standing {
+            inflight: self.told_inflight(),
+            cwnd_limited: self.host.usage().limited(&self.host.control()),
+            in_recovery: self.host.in_recovery(self.una),
+        };
+        self.host.finish_ack(now, &score.ack, &standing);
+        if self.host.take_failed() {
             ctx.counters.plugin_faults += 1;
         }
         self.leave_recovery(now);
         if let Some(switching) = self.verdict.switching {
-            self.review(ctx, switching, marked.unwrap_or(0), rate);
+            self.review(ctx, switching, marked.unwrap_or(0), score.ack.rate());
         }
         self.update_pacing();
         self.consider_take_over(ctx);
-        if score.delivered > 0 || score.acked > 0 {
+        if news {
             self.arm_timers_on_ack(now);
         }
     }
@@ -345,90 +312,45 @@ impl Flow {
     /// Opens a recovery episode for newly noticed loss, unless one is open. One that this very ACK
     /// ends is followed by the next at once; also where what was sent since it began had been noticed
     /// to be lost in it, and is still being repaired (RFC 6675 §5; Linux: `tp->lost_out`).
-    pub(crate) fn enter_recovery(&mut self, now: Nanos, lost: u64, before: u64) {
+    pub(crate) fn enter_recovery(&mut self, now: Nanos, ack: &Ack) {
         let repairing = self.hold.front().filter(|oldest| oldest.is_repaired());
+        let over = self.host.is_recovered(self.una);
         let (news, lost) = match repairing {
-            Some(oldest) if lost == 0 && self.recovery_is_over() => (false, oldest.len()),
-            _ => (true, lost),
+            Some(oldest) if ack.lost() == 0 && over => (false, oldest.len()),
+            _ => (true, ack.lost()),
         };
         if lost == 0 {
             return;
         }
         self.leave_recovery(now);
-        if self.recovery.is_some() {
+        if self.host.episode().is_some() {
             return;
         }
-        self.recovery = Some(Recovery {
-            point: self.sent_nxt,
-            timeout: false,
-            undo_left: 0,
-            resent: 0,
-        });
+        self.undo = Undo::default();
         self.watch_recovery(now, news);
-        let event = CongestionEvent {
-            now,
-            signal: Signal::Loss,
-            inflight_before: before,
-            lost,
-        };
-        self.cc.on_congestion(&event, &self.path);
-    }
-
-    /// All that was outstanding when the episode began has been acknowledged.
-    pub(crate) fn recovery_is_over(&self) -> bool {
-        self.recovery.is_some_and(|r| self.una >= r.point)
-    }
-
-    /// Some of it has not.
-    pub(crate) fn in_recovery(&self) -> bool {
-        self.recovery.is_some() && !self.recovery_is_over()
+        self.host
+            .congested(now, Signal::Loss, self.sent_nxt, ack.before(), lost);
     }
 
     pub(crate) fn leave_recovery(&mut self, now: Nanos) {
-        if self.recovery_is_over() {
-            self.recovery = None;
+        if self.host.is_recovered(self.una) {
             self.dup_bytes = 0;
             self.rack.on_recovery_exit();
-            self.cc.on_recovery_exit(now, &self.path);
+            self.host.recovered(now);
         }
     }
 
-    /// Where the ends use ECN, the receiver gets its CWR from the box, since the sender will not see the
-    /// ECE (RFC 3168 §6.1.2). Nobody gets one who has not asked: the other box may have told of the mark.
-    fn answer_echo(&mut self, segment: &Segment) {
-        let asked = self.setup.ecn && segment.flags.has(Flags::ECE);
-        let in_charge = self.in_charge();
-        if let Some(episode) = self.ecn.as_mut().filter(|episode| asked && !episode.cwr) {
-            episode.cwr = true;
-            self.cwr_due = in_charge;
+    /// The algorithm hears of marks once per window. Where the ends use ECN, the receiver gets its CWR from the box, since
+    /// the sender will not see the ECE (RFC 3168 §6.1.2). Nobody gets one who has not asked: the other box may have told of
+    /// the mark.
+    fn on_marks(&mut self, now: Nanos, ack: &mut Ack, marked: Option<u64>, segment: &Segment) {
+        if self.host.marked(now, ack, marked, self.una, self.sent_nxt) {
+            self.cwr_asked = false;
         }
-    }
-
-    /// The algorithm hears of marks once per window.
-    fn on_marks<P: Pool>(&mut self, ctx: &mut Context<'_, P>, marked: Option<u64>, before: u64) {
-        if let Some(over) = self.ecn.take_if(|episode| self.una > episode.point)
-            && over.told
-            && self.recovery.is_none()
-        {
-            self.cc.on_recovery_exit(ctx.now, &self.path);
-        }
-        if marked.is_none() || self.ecn.is_some() {
-            return;
-        }
-        let told = self.recovery.is_none();
-        self.ecn = Some(EcnEpisode {
-            point: self.sent_nxt,
-            told,
-            cwr: false,
-        });
-        if told {
-            let event = CongestionEvent {
-                now: ctx.now,
-                signal: Signal::Ecn,
-                inflight_before: before,
-                lost: 0,
-            };
-            self.cc.on_congestion(&event, &self.path);
+        let asks = self.setup.ecn && segment.flags.has(Flags::ECE);
+        if asks && self.host.is_marked() && !self.cwr_asked {
+            self.cwr_asked = true;
+            self.cwr_due = self.in_charge();
         }
     }
 

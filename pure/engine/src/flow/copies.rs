@@ -74,9 +74,9 @@ impl Flow {
 
     /// Early copies end with start-up, and as soon as a queue shows.
     fn early(&self) -> bool {
-        let starting = matches!(self.cc.control().phase, Phase::Startup | Phase::SlowStart);
-        let flat = self.path.srtt == 0
-            || self.path.latest_rtt <= self.path.min_rtt + self.path.min_rtt / 8;
+        let starting = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
+        let path = self.host.path();
+        let flat = path.srtt == 0 || path.latest_rtt <= path.min_rtt + path.min_rtt / 8;
         starting && flat
     }
 
@@ -114,7 +114,7 @@ impl Flow {
             && self.in_charge()
             && within_budget
             && (next.repair || self.early())
-            && (!next.repair || self.inflight + piece.len() <= self.cc.control().cwnd)
+            && (!next.repair || self.inflight + piece.len() <= self.host.control().cwnd)
     }
 
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the

@@ -108,7 +108,9 @@ impl Flow {
         }
         if self.una == self.nxt {
             self.on_restart(ctx);
-            let begins = self.transfers.on_data(ctx.now, self.una, self.path.srtt);
+            let begins = self
+                .transfers
+                .on_data(ctx.now, self.una, self.host.path().srtt);
             if begins {
                 self.watch_transfer();
             }

@@ -32,7 +32,7 @@ impl Flow {
     pub(crate) fn queue_allowance(&self) -> u64 {
         let rate = self.pacing_rate.unwrap_or(0);
         let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
-        bytes_over(rate, QUEUE_TIME) + burst + QUEUE_SEGMENTS * u64::from(self.path.mss)
+        bytes_over(rate, QUEUE_TIME) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
     }
 
     /// Where the edge should be now. What the receiver holds out of order and what is lost does
@@ -43,7 +43,7 @@ impl Flow {
         }
         let queue = self.queue_allowance();
         let by_window =
-            self.una + self.cc.control().cwnd + self.sacked_bytes + self.lost_bytes + queue;
+            self.una + self.host.control().cwnd + self.sacked_bytes + self.lost_bytes + queue;
         let by_queue = self.sent_nxt + queue;
         by_window
             .min(by_queue)
@@ -114,7 +114,7 @@ impl Flow {
     /// window, and then hold the tail of the transfer until that is acknowledged (Minshall's form
     /// of Nagle's algorithm, `tcp_minshall_check`).
     fn align(&self, ack: u64, target: u64) -> u64 {
-        let mss = u64::from(self.path.mss);
+        let mss = u64::from(self.host.path().mss);
         let base = self.nxt.max(ack);
         let lowest = self.feedback.edge.max(base + 1);
         if target <= base || !self.in_charge() {
@@ -141,7 +141,7 @@ impl Flow {
     /// probe.
     pub(crate) fn allowed_edge(&self) -> u64 {
         let tolerance = u64::from(self.verdict.police_tolerance.unwrap_or(0));
-        let probe = PROBE_SEGMENTS * u64::from(self.path.mss);
+        let probe = PROBE_SEGMENTS * u64::from(self.host.path().mss);
         self.feedback.edge + probe.max(tolerance)
     }
 
@@ -154,6 +154,6 @@ impl Flow {
 
     /// The sender has used up the edge it was shown.
     pub(crate) fn at_edge(&self) -> bool {
-        self.nxt + u64::from(self.path.mss) > self.feedback.edge
+        self.nxt + u64::from(self.host.path().mss) > self.feedback.edge
     }
 }

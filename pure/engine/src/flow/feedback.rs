@@ -197,7 +197,7 @@ impl Flow {
     ) {
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         let gain = self.edge_gain(self.feedback.ack, target);
-        let useful = gain >= 2 * u64::from(self.path.mss) || (gain > 0 && self.at_edge());
+        let useful = gain >= 2 * u64::from(self.host.path().mss) || (gain > 0 && self.at_edge());
         // The third ACK of the handshake, and a question whether the sender is alive (RFC 9293
         // §3.8.4), advance nothing and mean something all the same.
         let first = self.feedback.shown_at == 0;
@@ -223,13 +223,13 @@ impl Flow {
 
     /// The interval at which ACKs are shown, 0 when they are not thinned.
     pub(crate) fn ack_interval(&self, now: Nanos) -> Nanos {
-        if !self.verdict.headroom || self.path.srtt == 0 {
+        if !self.verdict.headroom || self.host.path().srtt == 0 {
             return 0;
         }
         if self.feedback.raised_run < UNTHINNED_RAISED || !self.sample_is_raised(now) {
             return 0;
         }
-        let rtt = self.path.latest_rtt.max(self.path.srtt);
+        let rtt = self.host.path().latest_rtt.max(self.host.path().srtt);
         rtt.max(self.feedback.sender_rtt) / THINNED_PER_RTT
     }
 
@@ -238,8 +238,8 @@ impl Flow {
     /// minimum, between 4 and 16 ms).
     fn sample_is_raised(&self, now: Nanos) -> bool {
         let sample = now - self.feedback.newest_arrived_at;
-        let threshold = (self.path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
-        sample > self.path.min_rtt.saturating_add(threshold / 2)
+        let threshold = (self.host.path().min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
+        sample > self.host.path().min_rtt.saturating_add(threshold / 2)
     }
 
     /// A waiting ACK may have come due.
@@ -351,11 +351,12 @@ impl Flow {
         }
         if self.verdict.headroom
             && now >= self.feedback.next_gap_at
-            && self.path.min_rtt != Nanos::MAX
-            && self.path.min_rtt >= GAP_MIN_RTT
+            && self.host.path().min_rtt != Nanos::MAX
+            && self.host.path().min_rtt >= GAP_MIN_RTT
         {
             self.feedback.gap_until = now + TRAIN_GAP;
-            self.feedback.next_gap_at = now + self.path.srtt.max(self.path.min_rtt) / 3;
+            self.feedback.next_gap_at =
+                now + self.host.path().srtt.max(self.host.path().min_rtt) / 3;
         }
     }
 

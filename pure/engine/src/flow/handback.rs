@@ -30,7 +30,7 @@ impl Flow {
             return;
         }
         self.beyond_una = None;
-        if end < front.end && end - start < u64::from(self.path.mss) {
+        if end < front.end && end - start < u64::from(self.host.path().mss) {
             // It cuts its segments anew, because the path's MTU has become smaller: what is held
             // does not fit any more.
             return self.hand_back(ctx);
@@ -71,7 +71,7 @@ impl Flow {
         if self.una >= until
             && self.sacked_bytes == 0
             && self.lost_bytes == 0
-            && self.recovery.is_none()
+            && self.host.episode().is_none()
         {
             self.handed_back_until = None;
             self.resumed = false;

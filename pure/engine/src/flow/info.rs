@@ -111,31 +111,32 @@ pub struct FlowInfo {
 
 impl Flow {
     pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
-        let control = self.cc.control();
+        let control = self.host.control();
+        let path = self.host.path();
         FlowInfo {
             key,
             sender: self.setup.sender,
             rule: self.verdict.rule,
             mode: self.verdict.mode,
-            algorithm: self.cc.id(),
-            failed: self.cc.failed(),
+            algorithm: self.host.controller().id(),
+            failed: self.host.controller().failed(),
             settings: self.verdict.algorithm,
             phase: control.phase,
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,
             pacing_rate: self.pacing_rate,
-            delivery_rate: self.path.max_bw,
+            delivery_rate: path.max_bw,
             edge: self.feedback.edge.saturating_sub(self.una),
             inflight: self.inflight,
             queued: self.nxt.saturating_sub(self.sent_nxt),
-            min_rtt: if self.path.min_rtt == Nanos::MAX {
+            min_rtt: if path.min_rtt == Nanos::MAX {
                 0
             } else {
-                self.path.min_rtt
+                path.min_rtt
             },
-            srtt: self.path.srtt,
-            rttvar: self.path.rttvar,
-            mss: self.path.mss,
+            srtt: path.srtt,
+            rttvar: path.rttvar,
+            mss: path.mss,
             held: self.held_bytes,
             held_packets: u64::from(self.held_packets),
             held_packets_max: u64::from(self.held_packets_max),
@@ -161,7 +162,7 @@ impl Flow {
             switch_condition: self.review.in_force(),
             switches: self.review.switches(),
             in_senders_hands: self.handed_back_until.is_some(),
-            in_recovery: self.recovery.is_some() || self.ecn.is_some_and(|episode| episode.told),
+            in_recovery: self.host.is_reacting(),
             limited_by: self.limited_by,
             watched: self.watched(),
             pass: self.pass,

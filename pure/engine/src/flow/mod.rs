@@ -28,7 +28,7 @@ mod transfers;
 mod watch;
 mod watched;
 
-use windlass_cc::{Controller, Nanos, Path, RateSampler, Settings};
+use windlass_cc::{Host, Nanos, Path, Settings};
 use windlass_wire::{Template, Timestamps};
 
 use crate::context::Context;
@@ -75,16 +75,12 @@ pub(crate) struct Setup {
     pub seed: u64,
 }
 
-/// An open recovery episode (RFC 6675, RFC 9937).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Recovery {
-    /// It ends when everything below has been acknowledged.
-    pub point: u64,
-    /// It was opened by a time-out: everything is sent once more.
-    pub timeout: bool,
-    /// Segments retransmitted in it that have not been reported as duplicates.
-    pub undo_left: u32,
-    /// Segments retransmitted in it.
+/// The retransmissions of the open recovery episode: if all of them were reported as duplicates, nothing had been lost.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Undo {
+    /// Segments that have not been reported as duplicates.
+    pub left: u32,
+    /// Segments.
     pub resent: u32,
 }
 
@@ -104,26 +100,6 @@ pub(crate) struct Latest {
 pub(crate) struct TsvalFloor {
     val: u32,
     until: u64,
-}
-
-/// An open reaction to ECN marks (RFC 3168 §6.1.2).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EcnEpisode {
-    /// It ends when more than this has been acknowledged.
-    point: u64,
-    /// The algorithm was told, and is to be told of the end.
-    told: bool,
-    /// The receiver has asked for CWR in it.
-    cwr: bool,
-}
-
-/// The largest amount in flight and whether the window bound, by round (Linux
-/// `tcp_cwnd_validate`, `net/ipv4/tcp_output.c` 6.12).
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Usage {
-    round_end: u64,
-    limited: bool,
-    max_inflight: u64,
 }
 
 /// What limits a flow at the moment.
@@ -176,11 +152,10 @@ pub(crate) struct Tally {
 pub(crate) struct Flow {
     pub setup: Setup,
     pub verdict: Verdict,
-    pub cc: Controller,
-    pub path: Path,
+    /// The algorithm, and what it is told.
+    host: Host,
     hold: Hold,
     sacked: Ranges,
-    sampler: RateSampler,
     rack: Rack,
     pacer: Pacer,
     /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
@@ -204,8 +179,9 @@ pub(crate) struct Flow {
     /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
     dup_acks: u32,
     dup_bytes: u64,
-    recovery: Option<Recovery>,
-    ecn: Option<EcnEpisode>,
+    undo: Undo,
+    /// The receiver has asked for CWR in the open reaction to marks.
+    cwr_asked: bool,
     /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
     /// while no box reports.
     marks_due: Option<u64>,
@@ -243,7 +219,6 @@ pub(crate) struct Flow {
     /// It was out of sight, and has not been taken over again since.
     resumed: bool,
     pass: Option<PassReason>,
-    usage: Usage,
     watch: Watch,
     limited_by: LimitedBy,
     /// Since when the sender has had room in the edge and not used it.
@@ -257,14 +232,11 @@ pub(crate) struct Flow {
 
 impl Flow {
     pub(crate) fn new(setup: Setup, mut verdict: Verdict, now: Nanos) -> Self {
-        let path = Path::new(setup.mss);
         verdict.algorithm = verdict.algorithm.newest();
         Flow {
-            cc: Controller::new(verdict.algorithm, &path, setup.seed),
-            path,
+            host: Host::new(verdict.algorithm, Path::new(setup.mss), setup.seed),
             hold: Hold::default(),
             sacked: Ranges::default(),
-            sampler: RateSampler::default(),
             rack: Rack::default(),
             pacer: Pacer::default(),
             pacing_rate: verdict.cap,
@@ -282,8 +254,8 @@ impl Flow {
             held_packets_max: 0,
             dup_acks: 0,
             dup_bytes: 0,
-            recovery: None,
-            ecn: None,
+            undo: Undo::default(),
+            cwr_asked: false,
             marks_due: None,
             marked_bytes: 0,
             cwr_due: false,
@@ -310,7 +282,6 @@ impl Flow {
             handed_back_until: None,
             resumed: false,
             pass: None,
-            usage: Usage::default(),
             watch: Watch::default(),
             limited_by: LimitedBy::default(),
             idle_room_since: None,
@@ -359,9 +330,8 @@ impl Flow {
             return false;
         }
         self.verdict.algorithm = algorithm;
-        self.path.inflight = self.inflight;
         let seed = self.setup.seed ^ self.una;
-        self.cc.switch(algorithm, &self.path, seed);
+        self.host.switch(algorithm, self.inflight, seed);
         true
     }
 
@@ -378,7 +348,11 @@ impl Flow {
             self.transfers.end();
         }
         let transfer = self.transfers.take()?;
-        self.cc.failed().is_none().then_some((arm, transfer))
+        self.host
+            .controller()
+            .failed()
+            .is_none()
+            .then_some((arm, transfer))
     }
 
     /// It also repairs and hides: the flow is not in its sender's hands.
@@ -403,24 +377,25 @@ impl Flow {
 
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
     fn rto(&self) -> Nanos {
-        let base = match (self.path.srtt, self.handshake_rtt) {
+        let base = match (self.host.path().srtt, self.handshake_rtt) {
             (0, None) => RTO_INITIAL,
             // The first sample's variation is half of it.
             (0, Some(rtt)) => rtt + (2 * rtt).max(RTO_MIN),
-            (srtt, _) => srtt + (4 * self.path.rttvar).max(RTO_MIN),
+            (srtt, _) => srtt + (4 * self.host.path().rttvar).max(RTO_MIN),
         };
         (base << self.rto_backoff.min(6)).min(RTO_MAX)
     }
 
     /// Reads a word of each part that a packet will need.
     pub(crate) fn touch(&self) -> u64 {
-        let control = self.cc.control();
+        let control = self.host.control();
+        let (delivered, lost) = self.host.counts();
         let parts = [
             control.cwnd,
-            self.path.srtt,
-            self.path.inflight,
-            self.sampler.delivered,
-            self.sampler.lost,
+            self.host.path().srtt,
+            self.host.path().inflight,
+            delivered,
+            lost,
             self.rack.xmit_ts,
             self.rack.fack,
             self.pacer.next,

@@ -55,7 +55,7 @@ impl Flow {
         if self.feedback.edge > self.nxt + allowance {
             return;
         }
-        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.path.mss));
+        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
         if self.edge_gain(self.feedback.ack, target) < least {
             return;

@@ -76,11 +76,11 @@ impl Flow {
 
     /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.
     fn repeats_too_soon(&self, now: Nanos, start: u64, end: u64) -> bool {
-        if end > self.nxt || self.in_charge() || self.path.min_rtt == Nanos::MAX {
+        if end > self.nxt || self.in_charge() || self.host.path().min_rtt == Nanos::MAX {
             return false;
         }
         let piece = self.hold.index_of(start.max(self.una));
-        piece.is_some_and(|index| self.hold.get(index).sent_at + self.path.min_rtt / 2 > now)
+        piece.is_some_and(|index| self.hold.get(index).sent_at + self.host.path().min_rtt / 2 > now)
     }
 
     /// Whether it is this flow's turn among those of its tenant; if not, it waits for it. A turn is for

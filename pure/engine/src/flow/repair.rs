@@ -1,9 +1,9 @@
 //! Loss and what is done about it: RACK, tail probes, the box's own retransmission time-out.
 
-use windlass_cc::{AckEvent, CongestionEvent, Nanos, Signal};
+use windlass_cc::Nanos;
+use windlass_cc::host::{Ack, Standing};
 
-use super::ack::Score;
-use super::{Flow, Recovery, rack};
+use super::{Flow, Undo, rack};
 use crate::context::Context;
 use crate::{PassReason, Pool};
 
@@ -16,7 +16,7 @@ impl Flow {
         &mut self,
         ctx: &mut Context<'_, P>,
         index: usize,
-        score: &mut Score,
+        ack: &mut Ack,
     ) {
         if index >= self.hold.len() || !self.hold.get(index).in_flight() {
             return;
@@ -28,22 +28,21 @@ impl Flow {
         self.hold.lost_hint = self.hold.lost_hint.min(start);
         self.inflight -= len;
         self.lost_bytes += len;
-        self.sampler.lost += len;
-        score.lost += len;
-        score.lost_ranges += u32::from(!adjacent);
+        self.host.lost(ack, len, !adjacent);
         self.tally.lost += 1;
         ctx.counters.lost += 1;
     }
 
     /// RFC 8985 §6.2 step 5: what was sent well before something that has arrived is lost.
-    pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &mut Score) {
+    pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &mut Ack) {
         self.rack_at = None;
         if !self.setup.receiver_sacks || self.rack.xmit_ts == 0 {
             return;
         }
+        let in_recovery = self.host.in_recovery(self.una);
         let window = self
             .rack
-            .reordering_window(&self.path, self.in_recovery(), self.sacked_bytes);
+            .reordering_window(self.host.path(), in_recovery, self.sacked_bytes);
         while let Some(oldest) = self.hold.order.front().copied() {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&i| {
@@ -67,7 +66,7 @@ impl Flow {
                 break;
             }
             self.hold.order.pop_front();
-            self.mark_lost(ctx, index, score);
+            self.mark_lost(ctx, index, ack);
         }
     }
 
@@ -88,15 +87,15 @@ impl Flow {
         let wanted = self.inflight > 0
             && self.rack.tlp_allowed
             && self.rack.tlp_end.is_none()
-            && self.recovery.is_none()
+            && self.host.episode().is_none()
             && self.sacked_bytes == 0
             && self.setup.receiver_sacks;
         self.probe_at = wanted.then(|| {
-            let srtt = match self.path.srtt {
+            let srtt = match self.host.path().srtt {
                 0 => self.handshake_rtt,
                 srtt => Some(srtt),
             };
-            let single = self.inflight <= u64::from(self.path.mss);
+            let single = self.inflight <= u64::from(self.host.path().mss);
             let at = now + rack::probe_timeout(srtt, single);
             self.rto_at.map_or(at, |rto| at.min(rto))
         });
@@ -106,10 +105,9 @@ impl Flow {
     pub(crate) fn on_repair_timers<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let now = ctx.now;
         if self.rack_at.is_some_and(|at| at <= now) {
-            let before = self.inflight;
-            let mut score = Score::default();
-            self.detect_losses(ctx, &mut score);
-            self.report_loss(ctx, &score, before);
+            let mut ack = Ack::new(now, self.inflight);
+            self.detect_losses(ctx, &mut ack);
+            self.report_loss(ctx, &ack);
         }
         if self.probe_at.is_some_and(|at| at <= now) {
             self.probe_at = None;
@@ -121,24 +119,19 @@ impl Flow {
     }
 
     /// Loss that no ACK reported.
-    fn report_loss<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &Score, before: u64) {
-        if score.lost == 0 {
+    fn report_loss<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &Ack) {
+        if ack.lost() == 0 {
             return;
         }
-        self.path.inflight = self.inflight;
-        self.path.lost = self.sampler.lost;
-        self.watch_losses(0, score.lost);
-        self.enter_recovery(ctx.now, score.lost, before);
-        let event = AckEvent {
-            now: ctx.now,
-            lost: score.lost,
-            lost_ranges: score.lost_ranges,
-            inflight_before: before,
+        self.host.settle(self.inflight);
+        self.watch_losses(0, ack.lost());
+        self.enter_recovery(ctx.now, ack);
+        let standing = Standing {
             inflight: self.inflight,
+            cwnd_limited: false,
             in_recovery: true,
-            ..Default::default()
         };
-        self.cc.on_ack(&event, &self.path);
+        self.host.finish_ack(ctx.now, ack, &standing);
         self.update_pacing();
     }
 
@@ -176,16 +169,9 @@ impl Flow {
             return;
         }
         self.rack.tlp_end = None;
-        if retransmission && !dsack && self.recovery.is_none() {
-            let lost = u64::from(self.path.mss);
-            let event = CongestionEvent {
-                now,
-                signal: Signal::Loss,
-                inflight_before: before,
-                lost,
-            };
-            self.cc.on_congestion(&event, &self.path);
-            self.cc.on_recovery_exit(now, &self.path);
+        if retransmission && !dsack && self.host.episode().is_none() {
+            let lost = u64::from(self.host.path().mss);
+            self.host.repaired_by_probe(now, before, lost);
         }
     }
 
@@ -230,13 +216,8 @@ impl Flow {
         ctx.counters.timeouts += 1;
         self.tally.timeouts += 1;
         self.mark_all_lost(ctx);
-        self.recovery = Some(Recovery {
-            point: self.sent_nxt,
-            timeout: true,
-            undo_left: 0,
-            resent: 0,
-        });
-        self.cc.on_rto(ctx.now, &self.path);
+        self.undo = Undo::default();
+        self.host.timed_out(ctx.now, self.sent_nxt);
         self.update_pacing();
     }
 
@@ -247,16 +228,15 @@ impl Flow {
         if self.hold.front().is_some_and(|front| front.sacked) {
             self.forget_sacked();
         }
-        let mut score = Score::default();
+        let mut ack = Ack::default();
         for index in 0..self.hold.len() {
             if !self.hold.get(index).sent {
                 break;
             }
-            self.mark_lost(ctx, index, &mut score);
+            self.mark_lost(ctx, index, &mut ack);
         }
         self.hold.lost_hint = self.una;
         self.hold.order.clear();
-        self.path.inflight = self.inflight;
-        self.path.lost = self.sampler.lost;
+        self.host.settle(self.inflight);
     }
 }

@@ -114,13 +114,13 @@ impl Flow {
         if let Some(rate) = rate {
             review.app_limited = rate.app_limited;
         }
-        if (dwell > 0 && now < review.next) || self.path.srtt == 0 {
+        if (dwell > 0 && now < review.next) || self.host.path().srtt == 0 {
             return;
         }
-        review.counts.delivered = self.path.delivered;
-        review.counts.lost = self.path.lost;
+        review.counts.delivered = self.host.path().delivered;
+        review.counts.lost = self.host.path().lost;
         review.measure(now, dwell);
-        review.next = now + self.path.srtt.max(INTERVAL_MIN);
+        review.next = now + self.host.path().srtt.max(INTERVAL_MIN);
         if review.held(now, dwell) {
             return;
         }
@@ -144,13 +144,13 @@ impl Flow {
     fn live_path(&self, now: Nanos) -> LivePath {
         let (loss_ratio, ce_ratio) = self.review.ratios;
         LivePath {
-            rtt: self.path.srtt,
-            min_rtt: self.path.min_rtt,
-            rtt_var: self.path.rttvar,
+            rtt: self.host.path().srtt,
+            min_rtt: self.host.path().min_rtt,
+            rtt_var: self.host.path().rttvar,
             loss_ratio,
             ce_ratio,
-            delivery_rate: self.path.max_bw,
-            bytes_acked: self.path.delivered,
+            delivery_rate: self.host.path().max_bw,
+            bytes_acked: self.host.path().delivered,
             age: now - self.review.started.min(now),
             app_limited: self.review.app_limited,
         }

@@ -1,6 +1,7 @@
 //! What leaves for the network, and when: repairs first, then new data, then copies.
 
-use windlass_cc::{MILLISECOND, Nanos, Phase, SendEvent, rate_over};
+use windlass_cc::host::{Departure, rate_by_window, wanted_rate};
+use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::{Editor, Flags, Timestamps, parse};
 
 use super::{Flow, LimitedBy};
@@ -82,8 +83,8 @@ impl Flow {
     /// one segment in flight at a time, every one would wait for the receiver's delayed ACK. After a
     /// time-out there is no such hurry.
     fn window_in_flight(&self) -> u64 {
-        let cwnd = self.cc.control().cwnd;
-        let pair = 2 * u64::from(self.path.mss);
+        let cwnd = self.host.control().cwnd;
+        let pair = 2 * u64::from(self.host.path().mss);
         match self.keeps_small_window_by_pacing(cwnd) {
             true => pair,
             false => cwnd,
@@ -91,7 +92,9 @@ impl Flow {
     }
 
     fn keeps_small_window_by_pacing(&self, cwnd: u64) -> bool {
-        cwnd < 2 * u64::from(self.path.mss) && self.recovery.is_none() && self.path.srtt > 0
+        cwnd < 2 * u64::from(self.host.path().mss)
+            && self.host.episode().is_none()
+            && self.host.path().srtt > 0
     }
 
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
@@ -120,10 +123,7 @@ impl Flow {
             ctx.counters.bytes_resent += self.hold.get(index).len();
             self.tally.repaired += 1;
             self.tally.repaired_bytes += self.hold.get(index).len();
-            if let Some(recovery) = &mut self.recovery {
-                recovery.undo_left += 1;
-                recovery.resent += 1;
-            }
+            self.note_resent();
         }
         self.plan_copy(ctx.now, index, again);
     }
@@ -143,14 +143,21 @@ impl Flow {
     ) {
         let piece = self.hold.get(index);
         let (len, again, was_lost) = (piece.len(), piece.sent, piece.lost);
-        let first = self.inflight == 0;
-        let snapshot = self.sampler.on_sent(ctx.now, first, self.inflight + len);
+        let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
         if was_lost {
             self.lost_bytes -= len;
         }
         if !again || was_lost {
             self.inflight += len;
         }
+        let snapshot = self.host.sent(&Departure {
+            now: ctx.now,
+            bytes,
+            inflight: self.inflight,
+            sampled_inflight,
+            first,
+            retransmission: again,
+        });
         let piece = self.hold.get_mut(index);
         piece.snapshot = snapshot;
         piece.copies = self.copies.sent();
@@ -170,20 +177,11 @@ impl Flow {
             self.sent_nxt = self.sent_nxt.max(end);
             ctx.counters.bytes_sent += len;
         }
-        self.path.inflight = self.inflight;
         self.last_sent_at = ctx.now;
         let rate = self.pacing_rate;
         let longest = self.longest_pause(bytes);
         self.pacer.on_sent(ctx.now, bytes, rate, longest);
         self.charge_tenant(ctx, bytes);
-        let event = SendEvent {
-            now: ctx.now,
-            bytes,
-            inflight: self.inflight,
-            retransmission: again,
-            app_limited: snapshot.app_limited,
-        };
-        self.cc.on_sent(&event, &self.path);
         self.arm_timers_on_send(ctx.now);
     }
 
@@ -200,29 +198,25 @@ impl Flow {
     }
 
     fn wanted_pacing_rate(&self) -> Option<u64> {
-        let control = self.cc.control();
-        let by_window = |percent: u64| {
-            let rtt = self.path.srtt.max(1);
-            rate_over(control.cwnd * percent / 100, rtt)
-        };
-        if self.path.srtt == 0 {
+        let (control, path) = (self.host.control(), self.host.path());
+        if path.srtt == 0 {
             return None;
         }
+        let by_window = |percent| rate_by_window(control.cwnd, percent, path.srtt);
         let small = self.keeps_small_window_by_pacing(control.cwnd);
-        let rate = control.pacing_rate.unwrap_or_else(|| match control.phase {
-            _ if small => by_window(100),
-            Phase::SlowStart | Phase::ConservativeSlowStart => by_window(200),
-            _ => by_window(120),
-        });
+        let rate = match control.pacing_rate {
+            None if small => by_window(100),
+            _ => wanted_rate(&control, path.srtt),
+        };
         if self.verdict.headroom && control.phase == Phase::Startup {
             return Some(match self.train.bottleneck() {
                 Some(found) => {
-                    let known = found.max(self.path.max_bw);
+                    let known = found.max(path.max_bw);
                     // A queue that shows is at the bottleneck: what it delivers is its rate. A
                     // train names up to a sixth too much, where ACKs were compressed.
-                    let queued = self.path.latest_rtt > self.path.min_rtt + self.path.min_rtt / 8;
+                    let queued = path.latest_rtt > path.min_rtt + path.min_rtt / 8;
                     if queued {
-                        self.path.max_bw.max(found - found / 6)
+                        path.max_bw.max(found - found / 6)
                     } else {
                         known + known / 10
                     }
@@ -238,7 +232,7 @@ impl Flow {
     pub(crate) fn longest_pause(&self, bytes: u64) -> Nanos {
         let by_cap = |cap| (bytes * 1_000_000_000).checked_div(cap);
         let by_cap = self.verdict.cap.and_then(by_cap).unwrap_or(0);
-        self.path.srtt.max(MILLISECOND).max(by_cap)
+        self.host.path().srtt.max(MILLISECOND).max(by_cap)
     }
 
     /// Puts what the sender said last into a held packet that was made before, as a
@@ -295,33 +289,28 @@ impl Flow {
         if !self.enforcing() {
             return;
         }
-        if self.una >= self.usage.round_end {
-            self.usage.round_end = self.sent_nxt;
-            self.usage.limited = false;
-            self.usage.max_inflight = 0;
+        let usage = self.host.usage_mut();
+        if usage.is_over(self.una) {
+            usage.begin(self.sent_nxt, false, 0);
         }
-        self.usage.limited |= self.limited_by == LimitedBy::Cwnd;
-        self.usage.max_inflight = self.usage.max_inflight.max(self.inflight);
-        let room = self.feedback.edge.saturating_sub(self.nxt) >= u64::from(self.path.mss);
+        usage.note(self.limited_by == LimitedBy::Cwnd, self.inflight);
+        let room = self.feedback.edge.saturating_sub(self.nxt) >= u64::from(self.host.path().mss);
         let has_room = self.limited_by == LimitedBy::Sender && room;
         if !has_room || self.lost_bytes > 0 {
             self.idle_room_since = None;
             return;
         }
         let since = *self.idle_room_since.get_or_insert(ctx.now);
-        if ctx.now - since >= ROOM_GRACE && self.inflight < self.cc.control().cwnd {
-            self.sampler.mark_app_limited(self.inflight);
+        if ctx.now - since >= ROOM_GRACE && self.inflight < self.host.control().cwnd {
+            self.host.app_limited(self.inflight);
         }
     }
 
-    /// Linux `tcp_is_cwnd_limited`: in slow start it is enough to use half of the window.
-    pub(crate) fn cwnd_limited(&self) -> bool {
-        let control = self.cc.control();
-        match control.phase {
-            Phase::SlowStart | Phase::ConservativeSlowStart => {
-                control.cwnd < 2 * self.usage.max_inflight
-            }
-            _ => self.usage.limited,
+    /// A segment has been sent again in the open episode.
+    pub(crate) fn note_resent(&mut self) {
+        if self.host.episode().is_some() {
+            self.undo.left += 1;
+            self.undo.resent += 1;
         }
     }
 
@@ -332,10 +321,10 @@ impl Flow {
         }
         let idle = ctx.now - self.last_sent_at;
         // What the sender did not send while there was room says nothing about the path.
-        self.sampler.mark_app_limited(self.inflight);
+        self.host.app_limited(self.inflight);
         self.restart_rounds();
         if idle > self.rto() {
-            self.cc.on_idle_restart(ctx.now, idle, &self.path);
+            self.host.idle_restart(ctx.now, idle);
             self.update_pacing();
         }
     }

@@ -22,7 +22,8 @@ impl Flow {
         self.train = Train::default();
         (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
         (self.dup_acks, self.dup_bytes, self.rto_backoff) = (0, 0, 0);
-        (self.recovery, self.ecn, self.cwr_due) = (None, None, false);
+        self.host.forget_episodes();
+        self.cwr_due = false;
         (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
         self.rack.tlp_end = None;
         (self.policed_at, self.turn, self.persist_at) = (None, None, None);

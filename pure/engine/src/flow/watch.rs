@@ -9,11 +9,11 @@
 //! is held back by that. Linux knows it exactly (`tcp_cwnd_validate`), and remembers it for a round
 //! trip too.
 
+use windlass_cc::host::Ack;
 use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::Segment;
 
-use super::ack::Score;
-use super::{Flow, Recovery};
+use super::{Flow, Undo};
 use crate::Pool;
 use crate::context::Context;
 
@@ -49,31 +49,28 @@ pub(crate) struct Watch {
 impl Flow {
     /// The sender sends `len` bytes that are new.
     pub(crate) fn watch_new_data(&mut self, now: Nanos, len: u64) {
-        let full = 2 * len > u64::from(self.path.mss);
+        let full = 2 * len > u64::from(self.host.path().mss);
         let left = self.receiver_edge.saturating_sub(self.nxt);
-        let room = left >= u64::from(self.path.mss);
+        let room = left >= u64::from(self.host.path().mss);
         self.watch.fresh += len;
         if left < self.nearly_full() {
             self.watch.filling += len;
         }
-        if let Some(recovery) = &mut self.recovery
-            && recovery.resent == 0
-            && now <= self.watch.unaware_until
-        {
+        if self.undo.resent == 0 && now <= self.watch.unaware_until {
             // It was on its way here when its sender learned of the loss: a recovery begins with a
             // retransmission.
-            recovery.point = self.sent_nxt;
+            self.host.extend_episode(self.sent_nxt);
         }
         if now <= self.watch.answer_until && full && room {
             self.watch.answers += len;
         }
-        self.usage.max_inflight = self.usage.max_inflight.max(self.inflight);
+        self.host.usage_mut().note(false, self.inflight);
     }
 
     /// What the algorithm is told to be in flight. One that waits for a flight as small as it wants it
     /// (ProbeRTT) would wait for ever for a sender that does not hear it: that is taken for obeyed.
     pub(crate) fn told_inflight(&self) -> u64 {
-        let control = self.cc.control();
+        let control = self.host.control();
         match control.phase {
             Phase::ProbeRtt if !self.enforcing() => self.pipe().min(control.cwnd),
             _ => self.pipe(),
@@ -81,29 +78,30 @@ impl Flow {
     }
 
     /// The receiver has acknowledged, of what was in flight `before`.
-    pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, score: &Score, before: u64) {
-        let delivered = score.delivered;
+    pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, ack: &Ack) {
+        let delivered = ack.delivered();
         if delivered > 0 {
             self.watch.overdue = false;
             self.watch.acked_at = now;
         }
-        self.watch_losses(delivered, score.lost);
-        if self.una >= self.usage.round_end {
+        self.watch_losses(delivered, ack.lost());
+        if self.host.usage().is_over(self.una) {
             self.note_what_held_back(now);
             let Watch { fresh, answers, .. } = self.watch;
-            self.usage.round_end = self.sent_nxt;
-            self.usage.limited = 2 * answers > fresh;
-            if fresh > 0 {
-                // Linux: `max_packets_out` changes when something is sent.
-                self.usage.max_inflight = before;
-            }
-            if !self.usage.limited {
-                self.sampler.mark_app_limited(self.inflight);
+            let limited = 2 * answers > fresh;
+            // Linux: `max_packets_out` changes when something is sent.
+            let most = match fresh {
+                0 => self.host.usage().most(),
+                _ => ack.before(),
+            };
+            self.host.usage_mut().begin(self.sent_nxt, limited, most);
+            if !limited {
+                self.host.app_limited(self.inflight);
             }
             (self.watch.fresh, self.watch.answers, self.watch.filling) = (0, 0, 0);
         }
         if delivered > 0 && Self::is_pure_ack(segment) {
-            self.watch.answer_until = now + ANSWER_MIN.max(self.path.srtt / 8);
+            self.watch.answer_until = now + ANSWER_MIN.max(self.host.path().srtt / 8);
         }
     }
 
@@ -117,10 +115,7 @@ impl Flow {
     /// is overdue, the sender's timer has fired; of a single segment the first time may be a probe
     /// (RFC 8985 §7).
     pub(crate) fn watch_retransmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
-        if let Some(recovery) = &mut self.recovery {
-            recovery.undo_left += 1;
-            recovery.resent += 1;
-        }
+        self.note_resent();
         let Some(front) = self.hold.front().copied() else {
             return;
         };
@@ -139,14 +134,9 @@ impl Flow {
     /// Opens the episode of a time-out that the sender shows by what it sends.
     fn take_all_for_lost<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         // Of what is taken for lost, one packet was.
-        self.watch_losses(0, u64::from(self.path.mss));
+        self.watch_losses(0, u64::from(self.host.path().mss));
         self.mark_all_lost(ctx);
-        self.recovery = Some(Recovery {
-            point: self.sent_nxt,
-            timeout: true,
-            undo_left: 1,
-            resent: 1,
-        });
-        self.cc.on_rto(ctx.now, &self.path);
+        self.undo = Undo { left: 1, resent: 1 };
+        self.host.timed_out(ctx.now, self.sent_nxt);
     }
 }

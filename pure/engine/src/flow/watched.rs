@@ -64,7 +64,7 @@ impl Flow {
     /// an ACK or two let go comes in several segments, of which only the last fills the window.
     pub(super) fn nearly_full(&self) -> u64 {
         let window = self.receiver_edge.saturating_sub(self.una);
-        (window / WINDOW_PARTS).max(3 * u64::from(self.path.mss))
+        (window / WINDOW_PARTS).max(3 * u64::from(self.host.path().mss))
     }
 
     /// A transfer begins.
@@ -85,7 +85,7 @@ impl Flow {
         } = self.watch;
         self.watch.round_began = now;
         let by = match fresh {
-            0 if self.recovery.is_none() => return,
+            0 if self.host.episode().is_none() => return,
             0 => HeldBack::Window,
             _ if 2 * filling > fresh => HeldBack::Receiver,
             _ if 2 * answers > fresh => HeldBack::Window,
@@ -99,7 +99,7 @@ impl Flow {
 
     /// Told apart: what is lost to a full queue, and what is lost whatever a sender does.
     pub(crate) fn watch_losses(&mut self, delivered: u64, lost: u64) {
-        if queue_stands(&self.path) {
+        if queue_stands(self.host.path()) {
             self.watch.queue_lost += lost;
         } else {
             self.watch.calm_delivered += delivered;
@@ -109,7 +109,7 @@ impl Flow {
 
     /// What is known of the sender, once there is an RTT.
     pub(super) fn watched(&self) -> Option<Watched> {
-        if self.enforcing() || self.pass.is_some() || self.path.srtt == 0 {
+        if self.enforcing() || self.pass.is_some() || self.host.path().srtt == 0 {
             return None;
         }
         let (begun, start) = self.transfers.latest()?;
@@ -133,7 +133,8 @@ impl Flow {
             } else {
                 0.0
             },
-            queue_delay: self.path.max_rtt - self.path.min_rtt.min(self.path.max_rtt),
+            queue_delay: self.host.path().max_rtt
+                - self.host.path().min_rtt.min(self.host.path().max_rtt),
             overflowed: self.watch.queue_lost > 0,
         })
     }

@@ -1,8 +1,9 @@
 //! What the model's sender makes of an ACK: losses, recovery, the algorithm.
 
-use windlass_cc::{AckEvent, CongestionEvent, Phase, Signal};
+use windlass_cc::Signal;
+use windlass_cc::host::{Ack, Delivery, Standing};
 
-use super::model::{Episode, Model, Packet};
+use super::model::{Model, Packet};
 
 /// RFC 8985 §6.2 step 4: so many packets that were sent later speak for loss.
 const REORDERING: u64 = 3;
@@ -16,123 +17,99 @@ impl Model {
             return;
         };
         let mss = self.mss();
-        let before = self.path.inflight;
-        self.path.inflight -= mss;
+        let mut ack = Ack::new(self.now, self.inflight);
+        self.inflight -= mss;
         self.arrived += 1;
         self.holes -= u64::from(packet.again);
-        if let Some(episode) = &mut self.episode {
-            episode.missing -= u64::from(packet.segment < episode.point);
+        if let Some(episode) = self.host.episode() {
+            self.missing -= u64::from(packet.segment < episode.point);
         }
-        let rtt = (!packet.again).then_some(self.now - packet.sent_at);
-        if let Some(rtt) = rtt {
-            self.path.on_rtt(rtt);
-            self.path.recent.on_rtt(rtt, self.now);
+        if !packet.again {
+            ack.offer_rtt(packet.sent_at);
         }
-        self.sampler
-            .on_delivered(mss, packet.sent_at, packet.number, &packet.snapshot);
-        let rate = self.sampler.take(self.now, self.path.min_rtt);
-        if let Some(rate) = &rate {
-            self.path.on_rate(rate, self.now);
-        }
-        let (lost, lost_ranges) = self.notice_losses(packet.number);
-        (self.path.delivered, self.path.lost) = (self.sampler.delivered, self.sampler.lost);
-        self.begin_recovery(lost, before);
-        let event = AckEvent {
-            now: self.now,
-            acked: mss * u64::from(self.holes == 0),
-            delivered: mss,
-            lost,
-            inflight_before: before,
-            inflight: self.path.inflight,
-            rtt,
-            rate,
-            ce_bytes: 0,
-            cwnd_limited: self.is_limited(packet.number),
-            in_recovery: self.episode.is_some_and(|e| e.missing > 0),
-            lost_ranges,
+        let delivery = Delivery {
+            bytes: mss,
+            sent_at: packet.sent_at,
+            position: packet.number,
+            snapshot: Some(packet.snapshot),
         };
-        self.cc.on_ack(&event, &self.path);
-        self.end_recovery(before);
+        self.host.delivered(&mut ack, &delivery);
+        self.host.measure(&mut ack, self.now);
+        self.notice_losses(&mut ack, packet.number);
+        self.host.settle(self.inflight);
+        self.begin_recovery(&ack, ack.lost());
+        ack.set_acked(mss * u64::from(self.holes == 0));
+        let standing = Standing {
+            inflight: self.inflight,
+            cwnd_limited: self.is_limited(packet.number),
+            in_recovery: self.host.episode().is_some() && self.missing > 0,
+        };
+        self.host.finish_ack(self.now, &ack, &standing);
+        self.end_recovery(&ack);
     }
 
-    /// Bytes newly noticed to be lost now that transmission `newest` has arrived, and in how many runs.
-    fn notice_losses(&mut self, newest: u64) -> (u64, u32) {
-        let (mut lost, mut ranges, mut last) = (0, 0, None);
+    /// What is noticed to be lost now that transmission `newest` has arrived.
+    fn notice_losses(&mut self, ack: &mut Ack, newest: u64) {
+        let mut last = None;
         while let Some(front) = self.flying.front().copied() {
             if front.acked_at.is_some() || front.number + REORDERING > newest {
                 break;
             }
             self.flying.pop_front();
-            ranges += u32::from(last != Some(front.segment));
+            self.lose(ack, &front, last != Some(front.segment));
             last = Some(front.segment + 1);
-            lost += self.lose(&front);
         }
-        (lost, ranges)
     }
 
-    fn lose(&mut self, packet: &Packet) -> u64 {
+    fn lose(&mut self, ack: &mut Ack, packet: &Packet, range: bool) {
         let mss = self.mss();
         self.holes += u64::from(!packet.again);
-        self.path.inflight -= mss;
-        self.sampler.lost += mss;
+        self.inflight -= mss;
+        self.host.lost(ack, mss, range);
         self.to_repair.push_back(packet.segment);
-        mss
     }
 
-    fn begin_recovery(&mut self, lost: u64, before: u64) {
-        if lost == 0 || self.episode.is_some() {
+    fn begin_recovery(&mut self, ack: &Ack, lost: u64) {
+        if lost == 0 || self.host.episode().is_some() {
             return;
         }
-        self.episode = Some(Episode {
-            point: self.next_segment,
-            missing: self.next_segment - self.arrived,
-        });
-        let event = CongestionEvent {
-            now: self.now,
-            signal: Signal::Loss,
-            inflight_before: before,
+        self.missing = self.next_segment - self.arrived;
+        self.host.congested(
+            self.now,
+            Signal::Loss,
+            self.next_segment,
+            ack.before(),
             lost,
-        };
-        self.cc.on_congestion(&event, &self.path);
+        );
     }
 
     /// What was lost of the data sent since the episode began opens the next (RFC 6675 §5).
-    fn end_recovery(&mut self, before: u64) {
-        if self.episode.is_none_or(|episode| episode.missing > 0) {
-            return;
+    fn end_recovery(&mut self, ack: &Ack) {
+        if self.missing == 0 && self.host.recovered(self.now) {
+            self.begin_recovery(ack, self.holes * self.mss());
         }
-        self.episode = None;
-        self.cc.on_recovery_exit(self.now, &self.path);
-        self.begin_recovery(self.holes * self.mss(), before);
     }
 
-    /// Linux `tcp_is_cwnd_limited`.
     fn is_limited(&mut self, newest: u64) -> bool {
-        let control = self.cc.control();
-        let limited = match control.phase {
-            Phase::SlowStart | Phase::ConservativeSlowStart => control.cwnd < 2 * self.max_inflight,
-            _ => self.limited,
-        };
-        if newest >= self.round_end {
-            self.round_end = self.transmissions;
-            self.limited = false;
-            self.max_inflight = self.path.inflight;
+        let limited = self.host.usage().limited(&self.host.control());
+        if self.host.usage().is_over(newest) {
+            let next = self.transmissions;
+            self.host.usage_mut().begin(next, false, self.inflight);
         }
         limited
     }
 
     /// All that is under way is lost, and the last of it is asked for again.
     pub(super) fn probe(&mut self) {
-        let rtt = self.path.srtt.max(self.link.rtt);
+        let rtt = self.host.path().srtt.max(self.link.rtt);
         let last = self.flying.back().map_or(self.now, |packet| packet.sent_at);
         self.now = self.now.max(last + PROBE_ROUND_TRIPS * rtt);
-        let before = self.path.inflight;
-        let mut lost = 0;
+        let mut ack = Ack::new(self.now, self.inflight);
         while let Some(front) = self.flying.pop_front() {
-            lost += self.lose(&front);
+            self.lose(&mut ack, &front, true);
         }
-        self.path.lost = self.sampler.lost;
-        self.begin_recovery(lost, before);
+        self.host.settle(self.inflight);
+        self.begin_recovery(&ack, ack.lost());
         self.next_send = self.now;
     }
 }

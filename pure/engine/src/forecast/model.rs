@@ -5,10 +5,8 @@
 
 use std::collections::VecDeque;
 
-use windlass_cc::{
-    ByteRate, Controller, Nanos, Path, Phase, RateSample, RateSampler, RateSnapshot, Seeded,
-    SendEvent, Settings, rate_over,
-};
+use windlass_cc::host::{Departure, Host, wanted_rate};
+use windlass_cc::{ByteRate, Nanos, Path, RateSample, RateSnapshot, Seeded, Settings};
 
 /// A path.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,26 +44,17 @@ pub(super) struct Packet {
     pub again: bool,
 }
 
-/// The recovery episode that is open.
-#[derive(Clone, Copy)]
-pub(super) struct Episode {
-    /// What was sent before it began lies below this segment.
-    pub point: u64,
-    /// So many of those have not arrived.
-    pub missing: u64,
-}
-
 /// A sender of data on a path.
 pub(super) struct Model {
     pub(super) link: PathModel,
-    pub(super) cc: Controller,
-    pub(super) path: Path,
-    pub(super) sampler: RateSampler,
+    pub(super) host: Host,
+    pub(super) inflight: u64,
     pub(super) now: Nanos,
     /// In order of transmission; the lost are taken out when their loss is noticed.
     pub(super) flying: VecDeque<Packet>,
     pub(super) to_repair: VecDeque<u64>,
-    pub(super) episode: Option<Episode>,
+    /// Segments that had been sent when the open episode began, and have not arrived.
+    pub(super) missing: u64,
     /// Noticed to be lost and not arrived since.
     pub(super) holes: u64,
     /// Segments of the transfer, those sent once, those arrived, and transmissions.
@@ -76,10 +65,6 @@ pub(super) struct Model {
     pub(super) next_send: Nanos,
     bottleneck_free: Nanos,
     dice: Seeded,
-    /// By round trip: whether the window was the limit, and most in flight.
-    pub(super) round_end: u64,
-    pub(super) limited: bool,
-    pub(super) max_inflight: u64,
 }
 
 impl Model {
@@ -104,18 +89,17 @@ impl Model {
             );
             path.inflight = link.bdp();
         }
-        let cc = Controller::new(settings, &path, seed);
-        path.inflight = 0;
+        let mut host = Host::new(settings, path, seed);
+        host.settle(0);
         Model {
             link,
-            cc,
-            path,
-            sampler: RateSampler::default(),
+            host,
+            inflight: 0,
             // Time 0 means never in some places.
             now: windlass_cc::SECOND,
             flying: VecDeque::new(),
             to_repair: VecDeque::new(),
-            episode: None,
+            missing: 0,
             holes: 0,
             segments,
             next_segment: 0,
@@ -124,9 +108,6 @@ impl Model {
             next_send: 0,
             bottleneck_free: 0,
             dice: Seeded::new(seed),
-            round_end: 0,
-            limited: false,
-            max_inflight: 0,
         }
     }
 
@@ -146,7 +127,7 @@ impl Model {
             }
             (_, Some(at)) => {
                 if self.has_data() && !may_send {
-                    self.limited = true;
+                    self.host.usage_mut().note(true, 0);
                 }
                 self.now = at;
                 self.acknowledge();
@@ -156,7 +137,7 @@ impl Model {
     }
 
     pub(super) fn mss(&self) -> u64 {
-        u64::from(self.path.mss)
+        u64::from(self.host.path().mss)
     }
 
     fn has_data(&self) -> bool {
@@ -164,19 +145,13 @@ impl Model {
     }
 
     fn window_is_open(&self) -> bool {
-        let cwnd = self.cc.control().cwnd;
-        self.path.inflight == 0 || self.path.inflight + self.mss() <= cwnd
+        let cwnd = self.host.control().cwnd;
+        self.inflight == 0 || self.inflight + self.mss() <= cwnd
     }
 
-    /// As the engine paces algorithms that ask for no rate.
     fn pacing_rate(&self) -> Option<ByteRate> {
-        let control = self.cc.control();
-        let percent = match control.phase {
-            Phase::SlowStart | Phase::ConservativeSlowStart => 200,
-            _ => 120,
-        };
-        let by_window = || rate_over(control.cwnd * percent / 100, self.path.srtt);
-        (self.path.srtt > 0).then(|| control.pacing_rate.unwrap_or_else(by_window).max(1))
+        let srtt = self.host.path().srtt;
+        (srtt > 0).then(|| wanted_rate(&self.host.control(), srtt).max(1))
     }
 
     fn send(&mut self) {
@@ -186,14 +161,21 @@ impl Model {
             self.next_segment - 1
         });
         let mss = self.mss();
-        let first = self.path.inflight == 0;
-        self.path.inflight += mss;
-        self.max_inflight = self.max_inflight.max(self.path.inflight);
+        let first = self.inflight == 0;
+        self.inflight += mss;
+        self.host.usage_mut().note(false, self.inflight);
         if let Some(rate) = self.pacing_rate() {
             self.next_send = self.now + windlass_cc::mul_div(mss, windlass_cc::SECOND, rate);
         }
-        let snapshot = self.sampler.on_sent(self.now, first, self.path.inflight);
         let acked_at = self.cross();
+        let snapshot = self.host.sent(&Departure {
+            now: self.now,
+            bytes: mss,
+            inflight: self.inflight,
+            sampled_inflight: self.inflight,
+            first,
+            retransmission: repair.is_some(),
+        });
         self.flying.push_back(Packet {
             number: self.transmissions,
             segment,
@@ -203,14 +185,6 @@ impl Model {
             again: repair.is_some(),
         });
         self.transmissions += 1;
-        let event = SendEvent {
-            now: self.now,
-            bytes: mss,
-            inflight: self.path.inflight,
-            retransmission: repair.is_some(),
-            app_limited: false,
-        };
-        self.cc.on_sent(&event, &self.path);
     }
 
     /// When the ACK of a packet that leaves now comes; `None`: never.

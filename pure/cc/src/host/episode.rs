@@ -1,0 +1,134 @@
+//! Episodes: the algorithm hears of congestion once in a window of data.
+
+use super::{Ack, Host};
+use crate::{Nanos, Signal};
+
+/// An open recovery episode (RFC 6675, RFC 9002 §7.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Episode {
+    /// It ends when everything sent before this position has been delivered.
+    pub point: u64,
+    /// A time-out has opened it: everything is sent once more.
+    pub timeout: bool,
+}
+
+/// An open reaction to ECN marks (RFC 3168 §6.1.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Marks {
+    /// It ends when more than this has been acknowledged.
+    point: u64,
+    /// The algorithm was told, and is to be told of the end.
+    told: bool,
+}
+
+impl Host {
+    /// The recovery episode that is open.
+    #[inline]
+    pub fn episode(&self) -> Option<Episode> {
+        self.episode
+    }
+
+    /// An episode is open, and what has been delivered up to `una` does not end it.
+    #[inline]
+    pub fn in_recovery(&self, una: u64) -> bool {
+        self.episode.is_some_and(|episode| una < episode.point)
+    }
+
+    /// An episode is open, and what has been delivered up to `una` ends it.
+    #[inline]
+    pub fn is_recovered(&self, una: u64) -> bool {
+        self.episode.is_some_and(|episode| una >= episode.point)
+    }
+
+    /// The algorithm reacts to a mark, or to a loss.
+    pub fn is_reacting(&self) -> bool {
+        self.episode.is_some() || self.marks.is_some_and(|marks| marks.told)
+    }
+
+    /// Opens an episode for what lies before `point`; one that is open ends with it. `lost` of the `before` bytes in
+    /// flight are.
+    pub fn congested(&mut self, now: Nanos, signal: Signal, point: u64, before: u64, lost: u64) {
+        self.recovered(now);
+        self.episode = Some(Episode {
+            point,
+            timeout: false,
+        });
+        self.congestion(now, signal, before, lost);
+    }
+
+    /// The open episode ends. True if there was one.
+    pub fn recovered(&mut self, now: Nanos) -> bool {
+        let open = self.episode.take().is_some();
+        if open {
+            self.controller.on_recovery_exit(now, &self.path);
+        }
+        open
+    }
+
+    /// More has been sent that belongs to the open episode: its sender did not know of it yet.
+    pub fn extend_episode(&mut self, point: u64) {
+        if let Some(episode) = &mut self.episode {
+            episode.point = point;
+        }
+    }
+
+    /// Lets go of an open episode without a word to the algorithm: nothing is known of it any more.
+    pub fn forget_episodes(&mut self) {
+        self.episode = None;
+        self.marks = None;
+    }
+
+    /// The retransmission timer has fired: all before `point` is taken for lost.
+    pub fn timed_out(&mut self, now: Nanos, point: u64) {
+        self.episode = Some(Episode {
+            point,
+            timeout: true,
+        });
+        self.controller.on_rto(now, &self.path);
+    }
+
+    /// Nothing had been lost in the open episode.
+    pub fn spurious(&mut self, now: Nanos) {
+        self.episode = None;
+        self.controller.on_spurious(now, &self.path);
+    }
+
+    /// A tail probe has repaired a loss of `lost` bytes that nothing else would have shown (RFC 8985 §7.4.2).
+    pub fn repaired_by_probe(&mut self, now: Nanos, before: u64, lost: u64) {
+        self.congestion(now, Signal::Loss, before, lost);
+        self.controller.on_recovery_exit(now, &self.path);
+    }
+
+    /// `una` is acknowledged, and the ACK reports marks (`Some`: of so many bytes) or none. The algorithm hears of them
+    /// once in a window of data, which ends at `end`. True if it is the first of its window.
+    pub fn marked(
+        &mut self,
+        now: Nanos,
+        ack: &mut Ack,
+        marked: Option<u64>,
+        una: u64,
+        end: u64,
+    ) -> bool {
+        ack.set_marked(marked.unwrap_or(0));
+        if let Some(over) = self.marks.take_if(|marks| una > marks.point)
+            && over.told
+            && self.episode.is_none()
+        {
+            self.controller.on_recovery_exit(now, &self.path);
+        }
+        if marked.is_none() || self.marks.is_some() {
+            return false;
+        }
+        let told = self.episode.is_none();
+        self.marks = Some(Marks { point: end, told });
+        if told {
+            self.congestion(now, Signal::Ecn, ack.before, 0);
+        }
+        true
+    }
+
+    /// A reaction to marks is open.
+    pub fn is_marked(&self) -> bool {
+        self.marks.is_some()
+    }
+}
