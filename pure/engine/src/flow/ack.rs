@@ -4,7 +4,7 @@ use windlass_cc::host::{Ack, Delivery, Standing};
 use windlass_cc::{Nanos, Signal};
 use windlass_wire::{Flags, Segment, Template};
 
-use super::{Flow, Undo};
+use super::Flow;
 use crate::context::Context;
 use crate::{PassReason, Pkt, Pool, Room, seq};
 
@@ -28,8 +28,8 @@ impl Flow {
         if self.pass.is_some() {
             return None;
         }
-        let ack = seq::offset(self.setup.iss, segment.ack, self.una).filter(|a| *a >= 1)?;
-        if ack > self.nxt {
+        let ack = seq::offset(self.setup.iss, segment.ack, self.board.una()).filter(|a| *a >= 1)?;
+        if ack > self.board.nxt() {
             // Data that was never seen here has arrived: it took another way.
             self.release_all(ctx, PassReason::UnseenData);
             return None;
@@ -38,19 +38,19 @@ impl Flow {
         let same_window = self.feedback.window_said == segment.window;
         self.note_receiver(ctx.pool.head(pkt), segment, ack);
         let mut score = Score {
-            ack: Ack::new(self.came_at(ctx, pkt), self.pipe()),
+            ack: Ack::new(self.came_at(ctx, pkt), self.board.pipe()),
             repaired: false,
         };
         let dsack = self.note_dsack(ctx, segment, ack);
-        if ack > self.una {
+        if ack > self.board.una() {
             self.advance(ctx, ack, &mut score);
         }
         if self.setup.receiver_sacks {
             self.score_sack(ctx, segment, &mut score);
-        } else if ack == self.una
+        } else if ack == self.board.una()
             && score.ack.acked() == 0
             && Self::is_pure_ack(segment)
-            && self.inflight > 0
+            && self.board.inflight() > 0
             && same_window
         {
             self.score_duplicate(ctx, &mut score);
@@ -73,7 +73,9 @@ impl Flow {
         // Linux does (`tcp_may_update_window`): otherwise the segment may have been overtaken.
         let overtaken = seq::later(self.feedback.receiver_next, segment.seq);
         let closes = segment.window == 0 && !overtaken;
-        if ack > self.una || (ack == self.una && (closes || edge > self.receiver_edge)) {
+        if ack > self.board.una()
+            || (ack == self.board.una() && (closes || edge > self.receiver_edge))
+        {
             self.receiver_edge = edge;
             self.persist_at = None;
         }
@@ -103,51 +105,34 @@ impl Flow {
             return false;
         }
         ctx.counters.dsacks_received += 1;
-        self.rack.on_dsack(ack.max(self.una), self.sent_nxt);
+        self.board.note_dsack(ack);
         if self.copies.any_sent() {
             return true;
         }
         self.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
-        if self.host.episode().is_some() {
-            self.undo.left = self.undo.left.saturating_sub(1);
-            if self.undo.left == 0 && self.undo.resent > 0 {
-                // Every retransmission of this episode arrived twice: nothing had been lost.
-                ctx.counters.spurious += 1;
-                self.host.spurious(ctx.now);
-            }
+        if self.host.episode().is_some() && self.board.note_needless() {
+            ctx.counters.spurious += 1;
+            self.host.spurious(ctx.now);
         }
         true
     }
 
     /// The cumulative ACK moves to `ack`.
     fn advance<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, score: &mut Score) {
-        let acked = ack - self.una;
-        score.ack.set_acked(acked);
-        while let Some(front) = self.hold.front() {
-            if front.end > ack {
-                break;
-            }
+        score.ack.set_acked(ack - self.board.una());
+        while self.board.front().is_some_and(|front| front.end <= ack) {
             self.deliver(0, score);
-            if let Some(piece) = self.hold.pop_front() {
+            if let Some(piece) = self.board.pop_acked(ack) {
                 ctx.held.segments -= 1;
                 self.feedback.newest_arrived_at = piece.arrived_at;
-                if piece.sacked {
-                    self.sacked_bytes -= piece.len();
-                }
                 self.drop_packet(ctx, piece.pkt);
             }
         }
-        self.una = ack;
+        self.board.advance(ack, u64::from(self.host.path().mss));
         self.beyond_una = None;
-        if ack == self.nxt {
+        if ack == self.board.nxt() {
             self.transfers.on_all_acked(ctx.now, ack);
         }
-        self.sacked.forget_below(ack);
-        self.sent_nxt = self.sent_nxt.max(ack);
-        self.dup_acks = 0;
-        // One segment of what is acknowledged filled the hole; the rest had been counted.
-        let counted = acked.saturating_sub(u64::from(self.host.path().mss));
-        self.dup_bytes = self.dup_bytes.saturating_sub(counted);
         self.sender_tries = 0;
         self.rto_backoff = 0;
         let repairing = self.host.episode();
@@ -159,24 +144,15 @@ impl Flow {
 
     /// The piece at `index` has reached the receiver.
     fn deliver(&mut self, index: usize, score: &mut Score) {
-        let piece = *self.hold.get(index);
-        if piece.sacked || !piece.sent {
+        let Some(piece) = self.board.deliver(index) else {
             return;
-        }
-        let len = piece.len();
-        if piece.lost {
-            self.lost_bytes -= len;
-        } else {
-            self.inflight -= len;
-        }
-        // Overtaken by a later one: the packet was lost, and this is its copy.
-        let by_copy = piece.copied_at > 0 && piece.end < self.rack.fack;
-        let once = piece.transmissions == 1 && !by_copy;
+        };
         let (at, sent_at) = (score.ack.at(), piece.sent_at);
-        self.rack
-            .on_delivered(at, sent_at, piece.end, !once, self.host.path().min_rtt);
+        let once = self
+            .board
+            .note_delivery(at, &piece, self.host.path().min_rtt);
         let delivery = Delivery {
-            bytes: len,
+            bytes: piece.len(),
             sent_at,
             position: piece.end,
             snapshot: Some(piece.snapshot),
@@ -187,8 +163,6 @@ impl Flow {
             self.train.on_delivered(sent_at, piece.end, piece.copies);
             score.ack.offer_rtt(sent_at);
         }
-        let piece = self.hold.get_mut(index);
-        piece.lost = false;
     }
 
     /// Takes the SACK blocks in (RFC 2018); each byte counts once.
@@ -200,19 +174,16 @@ impl Flow {
     ) {
         for (left, right) in segment.options.sack.iter() {
             let (Some(start), Some(end)) = (
-                seq::offset(self.setup.iss, left, self.una),
-                seq::offset(self.setup.iss, right, self.una),
+                seq::offset(self.setup.iss, left, self.board.una()),
+                seq::offset(self.setup.iss, right, self.board.una()),
             ) else {
                 continue;
             };
-            if start < self.una || end <= start || end > self.sent_nxt {
-                continue;
-            }
             let limit = ctx.limits.sack_ranges_per_flow;
             ctx.fresh.clear();
             let merged = self
-                .sacked
-                .add(start, end, limit, |s, e| ctx.fresh.push((s, e)));
+                .board
+                .add_sacked((start, end), limit, |s, e| ctx.fresh.push((s, e)));
             let Some(merged) = merged else { continue };
             // Only what is new is looked at: a block may cover everything that is outstanding.
             for part in 0..ctx.fresh.len() {
@@ -230,21 +201,18 @@ impl Flow {
         merged: (u64, u64),
         score: &mut Score,
     ) {
-        let Some(mut index) = self.hold.index_of(start) else {
+        let Some(mut index) = self.board.index_of(start) else {
             return;
         };
-        while index < self.hold.len() && self.hold.get(index).start < end {
-            let piece = self.hold.get(index);
+        while index < self.board.len() && self.board.piece(index).start < end {
+            let piece = self.board.piece(index);
             let covered = merged.0 <= piece.start && piece.end <= merged.1;
             if piece.sent && !piece.sacked && covered {
-                self.sacked_bytes += piece.len();
                 self.deliver(index, score);
-                let piece = self.hold.get_mut(index);
-                piece.sacked = true;
-                if ctx.pool.room() != Room::Enough && piece.pkt.is_some() {
+                if ctx.pool.room() != Room::Enough && self.board.piece(index).pkt.is_some() {
                     // Should the receiver take its word back, the sender still has it.
                     ctx.counters.sacked_freed += 1;
-                    let pkt = piece.pkt.take();
+                    let pkt = self.board.take_packet(index);
                     self.drop_packet(ctx, pkt);
                 }
             }
@@ -254,9 +222,8 @@ impl Flow {
 
     /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order.
     fn score_duplicate<P: Pool>(&mut self, ctx: &mut Context<'_, P>, score: &mut Score) {
-        self.dup_acks += 1;
-        self.dup_bytes = (self.dup_bytes + u64::from(self.host.path().mss)).min(self.inflight);
-        if self.dup_acks == 3 && self.host.episode().is_none() {
+        let duplicates = self.board.note_duplicate(u64::from(self.host.path().mss));
+        if duplicates == 3 && self.host.episode().is_none() {
             self.mark_lost(ctx, 0, &mut score.ack);
         }
     }
@@ -274,7 +241,9 @@ impl Flow {
             // Without SACK, what waited behind the hole is acknowledged late (RFC 6298 §3).
             score.ack.set_rtt(None);
         }
-        self.rack.tlp_allowed |= score.ack.rtt().is_some();
+        if score.ack.rtt().is_some() {
+            self.board.allow_probe();
+        }
         self.host.measure(&mut score.ack, now);
         self.train.on_ack(score.ack.at(), self.host.path());
         let news = score.ack.delivered() > 0 || score.ack.acked() > 0;
@@ -285,14 +254,14 @@ impl Flow {
         if !self.enforcing() {
             self.watch_ack(now, segment, &score.ack);
         }
-        self.host.settle(self.pipe());
+        self.host.settle(self.board.pipe());
         self.enter_recovery(now, &score.ack);
         let marked = self.take_marks(segment, score.ack.delivered());
         self.on_marks(now, &mut score.ack, marked, segment);
         let standing = Standing {
             inflight: self.told_inflight(),
             cwnd_limited: self.host.usage().limited(&self.host.control()),
-            in_recovery: self.host.in_recovery(self.una),
+            in_recovery: self.host.in_recovery(self.board.una()),
         };
         self.host.finish_ack(now, &score.ack, &standing);
         if self.host.take_failed() {
@@ -313,8 +282,8 @@ impl Flow {
     /// ends is followed by the next at once; also where what was sent since it began had been noticed
     /// to be lost in it, and is still being repaired (RFC 6675 §5; Linux: `tp->lost_out`).
     pub(crate) fn enter_recovery(&mut self, now: Nanos, ack: &Ack) {
-        let repairing = self.hold.front().filter(|oldest| oldest.is_repaired());
-        let over = self.host.is_recovered(self.una);
+        let repairing = self.board.front().filter(|oldest| oldest.is_repaired());
+        let over = self.host.is_recovered(self.board.una());
         let (news, lost) = match repairing {
             Some(oldest) if ack.lost() == 0 && over => (false, oldest.len()),
             _ => (true, ack.lost()),
@@ -326,16 +295,15 @@ impl Flow {
         if self.host.episode().is_some() {
             return;
         }
-        self.undo = Undo::default();
+        self.board.begin_episode();
         self.watch_recovery(now, news);
         self.host
-            .congested(now, Signal::Loss, self.sent_nxt, ack.before(), lost);
+            .congested(now, Signal::Loss, self.board.sent_nxt(), ack.before(), lost);
     }
 
     pub(crate) fn leave_recovery(&mut self, now: Nanos) {
-        if self.host.is_recovered(self.una) {
-            self.dup_bytes = 0;
-            self.rack.on_recovery_exit();
+        if self.host.is_recovered(self.board.una()) {
+            self.board.end_episode();
             self.host.recovered(now);
         }
     }
@@ -344,7 +312,10 @@ impl Flow {
     /// the sender will not see the ECE (RFC 3168 §6.1.2). Nobody gets one who has not asked: the other box may have told of
     /// the mark.
     fn on_marks(&mut self, now: Nanos, ack: &mut Ack, marked: Option<u64>, segment: &Segment) {
-        if self.host.marked(now, ack, marked, self.una, self.sent_nxt) {
+        if self
+            .host
+            .marked(now, ack, marked, self.board.una(), self.board.sent_nxt())
+        {
             self.cwr_asked = false;
         }
         let asks = self.setup.ecn && segment.flags.has(Flags::ECE);

@@ -7,7 +7,6 @@ use std::collections::VecDeque;
 use windlass_cc::{Nanos, Phase};
 
 use super::Flow;
-use super::hold::Transmission;
 use crate::Pool;
 use crate::context::Context;
 
@@ -63,7 +62,7 @@ impl Flow {
             self.copies.first_segments_seen <= policy.first_segments && self.early()
         };
         if wanted && self.copies.planned.len() < PLANNED_COPIES {
-            let start = self.hold.get(index).start;
+            let start = self.board.piece(index).start;
             self.copies.planned.push_back(Planned {
                 start,
                 due: now + policy.delay,
@@ -101,10 +100,10 @@ impl Flow {
     }
 
     fn may_copy(&self, next: Planned) -> bool {
-        let Some(index) = self.hold.index_of(next.start) else {
+        let Some(index) = self.board.index_of(next.start) else {
             return false;
         };
-        let piece = self.hold.get(index);
+        let piece = self.board.piece(index);
         let policy = self.verdict.redundancy;
         let within_budget = next.repair
             || self.copies.early_sent * 1000
@@ -114,27 +113,22 @@ impl Flow {
             && self.in_charge()
             && within_budget
             && (next.repair || self.early())
-            && (!next.repair || self.inflight + piece.len() <= self.host.control().cwnd)
+            && (!next.repair || self.board.inflight() + piece.len() <= self.host.control().cwnd)
     }
 
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the
     /// segment is not lost. All samples are of the packet itself, which is the one that arrives
     /// first unless it was lost.
     fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
-        let Some(index) = self.hold.index_of(next.start) else {
+        let Some(index) = self.board.index_of(next.start) else {
             return;
         };
         self.refresh(ctx, index, true);
-        let piece = self.hold.get_mut(index);
+        let piece = self.board.piece(index);
         let Some(pkt) = piece.pkt else { return };
-        piece.copied_at = ctx.now;
-        let (start, len, partial_at) = (piece.start, piece.len(), piece.partial_at);
-        if self.setup.receiver_sacks {
-            self.hold.order.push_back(Transmission {
-                start,
-                sent_at: ctx.now,
-            });
-        }
+        let (len, partial_at) = (piece.len(), piece.partial_at);
+        self.board
+            .send_copy(index, ctx.now, self.setup.receiver_sacks);
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
         let rate = self.pacing_rate;

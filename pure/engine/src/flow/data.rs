@@ -2,7 +2,7 @@
 
 use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
 
-use super::hold::Piece;
+use super::scoreboard::Piece;
 use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
 use crate::{PassReason, Pkt, Pool, Room, seq};
@@ -13,7 +13,7 @@ const AHEAD_MAX: u64 = 1 << 24;
 impl Flow {
     /// Data waits in the box for its first transmission.
     pub(crate) fn queued(&self) -> bool {
-        self.nxt > self.sent_nxt
+        self.board.queued() > 0
     }
 
     /// A packet from the sender, with data or without. Takes the packet over.
@@ -25,7 +25,7 @@ impl Flow {
     ) {
         let to = self.setup.sender.other();
         let len = u64::from(segment.seq_len());
-        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
+        let start = seq::offset(self.setup.iss, segment.seq, self.board.nxt());
         if len == 0 || self.pass.is_some() {
             return ctx.emit(pkt, to, segment);
         }
@@ -43,20 +43,20 @@ impl Flow {
         if self.pass.is_some() {
             return ctx.emit(pkt, to, segment);
         }
-        if end <= self.nxt {
+        if end <= self.board.nxt() {
             self.on_old_data(ctx, segment, pkt, start, end);
         } else {
-            if start > self.nxt {
+            if start > self.board.nxt() {
                 self.on_gap(ctx, start);
             }
-            self.on_new_data(ctx, segment, pkt, self.nxt.max(start), end);
+            self.on_new_data(ctx, segment, pkt, self.board.nxt().max(start), end);
         }
     }
 
     /// A sender that goes on, in order, beyond the edge that it has been shown here has been shown
     /// another, by ACKs that take another way.
     fn on_data_beyond_edge<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
-        if self.enforcing() && start == self.nxt {
+        if self.enforcing() && start == self.board.nxt() {
             self.release_all(ctx, PassReason::OneWay);
         }
     }
@@ -64,8 +64,8 @@ impl Flow {
     /// The same of data that is refused here: its sender may be far ahead, since such data is not kept
     /// track of.
     pub(crate) fn has_another_edge(&self, segment: &Segment) -> bool {
-        let start = seq::offset(self.setup.iss, segment.seq, self.nxt);
-        let ahead = start.and_then(|start| start.checked_sub(self.nxt));
+        let start = seq::offset(self.setup.iss, segment.seq, self.board.nxt());
+        let ahead = start.and_then(|start| start.checked_sub(self.board.nxt()));
         self.enforcing() && ahead.is_some_and(|ahead| ahead <= AHEAD_MAX)
     }
 
@@ -100,22 +100,21 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        if self.hold.len() >= ctx.limits.segments_per_flow
+        if self.board.len() >= ctx.limits.segments_per_flow
             || ctx.held.segments >= ctx.limits.segments_total
         {
             self.release_all(ctx, PassReason::SegmentLimit);
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
-        if self.una == self.nxt {
+        if self.board.una() == self.board.nxt() {
             self.on_restart(ctx);
             let begins = self
                 .transfers
-                .on_data(ctx.now, self.una, self.host.path().srtt);
+                .on_data(ctx.now, self.board.una(), self.host.path().srtt);
             if begins {
                 self.watch_transfer();
             }
         }
-        self.nxt = end;
         let mut piece = Piece::arrived(start, end, ctx.now);
         piece.ack = segment.ack;
         piece.window = self.latest.window;
@@ -132,22 +131,19 @@ impl Flow {
             return self.forward_unheld(ctx, piece, pkt);
         }
         ctx.held.add(ctx.pool.len(pkt));
-        self.held_bytes += bytes;
-        self.held_packets += 1;
-        self.held_packets_max = self.held_packets_max.max(self.held_packets);
         piece.pkt = Some(pkt);
-        self.hold.push(piece);
+        self.board.take_in(piece, bytes);
         ctx.held.segments += 1;
         self.pump(ctx);
     }
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
     fn forward_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>, piece: Piece, pkt: Pkt) {
-        while let Some(index) = self.hold.unsent() {
+        while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index);
         }
-        let index = self.hold.len();
-        self.hold.push(piece);
+        let index = self.board.len();
+        self.board.take_in(piece, 0);
         ctx.held.segments += 1;
         self.account_transmission(ctx, index);
         if !self.enforcing() {
@@ -159,19 +155,11 @@ impl Flow {
     /// Something between the sender and the box was lost or overtaken. Only the sender can repair
     /// it, so it gets to see the receiver's ACKs as they are until the gap is closed.
     fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
-        let mut piece = Piece::arrived(self.nxt, start, ctx.now);
-        piece.sent_at = ctx.now;
-        piece.sent = true;
-        piece.lost = true;
-        while let Some(index) = self.hold.unsent() {
+        while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index);
         }
-        self.lost_bytes += piece.len();
-        self.hold.push(piece);
+        self.board.skip_to(start, ctx.now);
         ctx.held.segments += 1;
-        self.hold.advance_unsent();
-        self.nxt = start;
-        self.sent_nxt = self.sent_nxt.max(start);
         if self.enforcing() {
             self.hand_back(ctx);
         }
@@ -197,7 +185,7 @@ impl Flow {
             // The sender knows that the receiver has this: it asks whether the receiver is alive.
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
-        if end <= self.una {
+        if end <= self.board.una() {
             // The receiver has it, but the ACK is still waiting here, or was lost on its way.
             ctx.pool.free(pkt);
             ctx.counters.sender_retransmissions_absorbed += 1;
@@ -230,9 +218,9 @@ impl Flow {
         (start, end): (u64, u64),
     ) {
         let same = |piece: &Piece| (piece.start, piece.end) == (start, end);
-        let index = self.hold.index_of(start.max(self.una));
-        let index = index.filter(|&index| same(self.hold.get(index)));
-        let Some((index, old)) = index.and_then(|i| Some((i, self.hold.get(i).pkt?))) else {
+        let index = self.board.index_of(start.max(self.board.una()));
+        let index = index.filter(|&index| same(self.board.piece(index)));
+        let Some((index, old)) = index.and_then(|i| Some((i, self.board.piece(i).pkt?))) else {
             return ctx.pool.free(pkt);
         };
         let before = parse(ctx.pool.head(old), ctx.pool.len(old)).ok();
@@ -245,16 +233,14 @@ impl Flow {
             Editor::new(ctx.pool.head_mut(pkt), segment).set_timestamps(stamps);
         }
         let (freed, taken) = (ctx.pool.len(old), ctx.pool.len(pkt));
-        self.held_bytes = self.held_bytes + u64::from(taken) - u64::from(freed);
         ctx.held.add(taken);
         ctx.held.remove(freed);
         ctx.pool.free(old);
-        let window = self.latest.window;
-        let piece = self.hold.get_mut(index);
-        piece.pkt = Some(pkt);
-        piece.ack = segment.ack;
-        piece.window = window;
-        piece.partial_at = partial_at(segment);
+        self.board
+            .replace_packet(index, pkt, u64::from(freed), u64::from(taken));
+        self.board
+            .note_words(index, segment.ack, self.latest.window);
+        self.board.note_partial(index, partial_at(segment));
     }
 
     /// The TSval that packets have been given at least, if any.
@@ -264,13 +250,16 @@ impl Flow {
 
     /// From here on no packet leaves with an older TSval.
     pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
-        let val = match self.tsval_floor.filter(|floor| self.una < floor.until) {
+        let val = match self
+            .tsval_floor
+            .filter(|floor| self.board.una() < floor.until)
+        {
             Some(floor) if seq::later(floor.val, tsval) => floor.val,
             _ => tsval,
         };
         self.tsval_floor = Some(TsvalFloor {
             val,
-            until: self.nxt,
+            until: self.board.nxt(),
         });
     }
 
@@ -281,11 +270,11 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        let Some(mut index) = self.hold.index_of(start.max(self.una)) else {
+        let Some(mut index) = self.board.index_of(start.max(self.board.una())) else {
             return;
         };
-        while index < self.hold.len() && self.hold.get(index).start < end {
-            let piece = self.hold.get(index);
+        while index < self.board.len() && self.board.piece(index).start < end {
+            let piece = self.board.piece(index);
             let bytes = end.min(piece.end) - start.max(piece.start);
             if piece.sent && !piece.sacked {
                 self.account_part(ctx, index, bytes);

@@ -42,12 +42,15 @@ impl Flow {
             return self.receiver_edge;
         }
         let queue = self.queue_allowance();
-        let by_window =
-            self.una + self.host.control().cwnd + self.sacked_bytes + self.lost_bytes + queue;
-        let by_queue = self.sent_nxt + queue;
+        let by_window = self.board.una()
+            + self.host.control().cwnd
+            + self.board.sacked_bytes()
+            + self.board.lost_bytes()
+            + queue;
+        let by_queue = self.board.sent_nxt() + queue;
         by_window
             .min(by_queue)
-            .min(self.una + held_limit)
+            .min(self.board.una() + held_limit)
             .min(self.receiver_edge)
     }
 
@@ -74,7 +77,7 @@ impl Flow {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let ack = seq::offset(self.setup.iss, segment.ack, self.una);
+        let ack = seq::offset(self.setup.iss, segment.ack, self.board.una());
         let Some(ack) = ack.filter(|_| self.enforcing()) else {
             return;
         };
@@ -115,7 +118,7 @@ impl Flow {
     /// of Nagle's algorithm, `tcp_minshall_check`).
     fn align(&self, ack: u64, target: u64) -> u64 {
         let mss = u64::from(self.host.path().mss);
-        let base = self.nxt.max(ack);
+        let base = self.board.nxt().max(ack);
         let lowest = self.feedback.edge.max(base + 1);
         if target <= base || !self.in_charge() {
             return target;
@@ -154,6 +157,6 @@ impl Flow {
 
     /// The sender has used up the edge it was shown.
     pub(crate) fn at_edge(&self) -> bool {
-        self.nxt + u64::from(self.host.path().mss) > self.feedback.edge
+        self.board.nxt() + u64::from(self.host.path().mss) > self.feedback.edge
     }
 }

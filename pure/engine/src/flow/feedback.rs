@@ -149,7 +149,7 @@ impl Flow {
         if !self.enforcing() {
             return ctx.emit(pkt, to, segment);
         }
-        let outstanding = self.nxt > ack;
+        let outstanding = self.board.nxt() > ack;
         if ack < self.feedback.ack || (self.in_charge() && ack == self.feedback.ack && outstanding)
         {
             return self.show_duplicate(ctx, segment, pkt, ack);
@@ -341,7 +341,7 @@ impl Flow {
             if self.feedback.round_began > 0 {
                 self.feedback.sender_rtt = now - self.feedback.round_began;
             }
-            self.feedback.round_end = self.nxt.max(ack + 1);
+            self.feedback.round_end = self.board.nxt().max(ack + 1);
             self.feedback.round_began = now;
         }
         if news && self.sample_is_raised(now) {

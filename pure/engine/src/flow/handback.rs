@@ -17,7 +17,7 @@ impl Flow {
         ctx: &mut Context<'_, P>,
         (start, end): (u64, u64),
     ) {
-        let Some(front) = self.hold.front() else {
+        let Some(front) = self.board.front() else {
             return;
         };
         if start >= front.end {
@@ -48,15 +48,15 @@ impl Flow {
         if self.handed_back_until.is_some() {
             return;
         }
-        self.handed_back_until = Some(self.nxt);
+        self.handed_back_until = Some(self.board.nxt());
         ctx.counters.handed_back += 1;
         self.tally.handed_back += 1;
         self.rack_at = None;
         self.probe_at = None;
-        while let Some(index) = self.hold.unsent() {
+        while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index);
         }
-        self.handed_back_until = Some(self.nxt);
+        self.handed_back_until = Some(self.board.nxt());
         self.release_pending(ctx);
         self.free_packets(ctx);
         self.tell_sacked(ctx);
@@ -68,9 +68,9 @@ impl Flow {
         let Some(until) = self.handed_back_until else {
             return;
         };
-        if self.una >= until
-            && self.sacked_bytes == 0
-            && self.lost_bytes == 0
+        if self.board.una() >= until
+            && self.board.sacked_bytes() == 0
+            && self.board.lost_bytes() == 0
             && self.host.episode().is_none()
         {
             self.handed_back_until = None;
@@ -85,18 +85,15 @@ impl Flow {
         if self.pass.is_some() {
             return;
         }
-        while let Some(index) = self.hold.unsent() {
-            if self.hold.get(index).pkt.is_none() {
+        while let Some(index) = self.board.unsent() {
+            if self.board.piece(index).pkt.is_none() {
                 break;
             }
             self.transmit(ctx, index);
         }
         self.release_pending(ctx);
         self.free_packets(ctx);
-        ctx.held.segments -= self.hold.len() as u64;
-        while self.hold.pop_front().is_some() {}
-        self.hold.shrink();
-        self.sacked.clear();
+        ctx.held.segments -= self.board.release();
         self.copies.shrink();
         self.pass = Some(reason);
         (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
@@ -104,16 +101,14 @@ impl Flow {
 
     /// The receiver has given up: what has not been sent is not sent any more.
     pub(crate) fn discard_unsent<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        while let Some(index) = self.hold.unsent() {
-            let pkt = self.hold.get_mut(index).pkt.take();
+        while let Some(pkt) = self.board.discard_unsent() {
             self.drop_packet(ctx, pkt);
-            self.hold.advance_unsent();
         }
     }
 
     pub(super) fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        for index in 0..self.hold.len() {
-            let pkt = self.hold.get_mut(index).pkt.take();
+        for index in 0..self.board.len() {
+            let pkt = self.board.take_packet(index);
             self.drop_packet(ctx, pkt);
         }
     }
@@ -122,8 +117,7 @@ impl Flow {
     pub(crate) fn drop_packet<P: Pool>(&mut self, ctx: &mut Context<'_, P>, pkt: Option<Pkt>) {
         let Some(pkt) = pkt else { return };
         let bytes = ctx.pool.len(pkt);
-        self.held_bytes -= u64::from(bytes);
-        self.held_packets -= 1;
+        self.board.freed(u64::from(bytes));
         ctx.held.remove(bytes);
         ctx.pool.free(pkt);
     }

@@ -113,6 +113,7 @@ impl Flow {
     pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
         let control = self.host.control();
         let path = self.host.path();
+        let (held_packets, held_bytes, held_packets_max) = self.board.held();
         FlowInfo {
             key,
             sender: self.setup.sender,
@@ -126,9 +127,9 @@ impl Flow {
             ssthresh: control.ssthresh,
             pacing_rate: self.pacing_rate,
             delivery_rate: path.max_bw,
-            edge: self.feedback.edge.saturating_sub(self.una),
-            inflight: self.inflight,
-            queued: self.nxt.saturating_sub(self.sent_nxt),
+            edge: self.feedback.edge.saturating_sub(self.board.una()),
+            inflight: self.board.inflight(),
+            queued: self.board.queued(),
             min_rtt: if path.min_rtt == Nanos::MAX {
                 0
             } else {
@@ -137,11 +138,11 @@ impl Flow {
             srtt: path.srtt,
             rttvar: path.rttvar,
             mss: path.mss,
-            held: self.held_bytes,
-            held_packets: u64::from(self.held_packets),
-            held_packets_max: u64::from(self.held_packets_max),
-            bytes_acked: self.una.saturating_sub(1),
-            bytes_seen: self.nxt.saturating_sub(1),
+            held: held_bytes,
+            held_packets: u64::from(held_packets),
+            held_packets_max: u64::from(held_packets_max),
+            bytes_acked: self.board.una().saturating_sub(1),
+            bytes_seen: self.board.nxt().saturating_sub(1),
             lost: self.tally.lost,
             repaired: self.tally.repaired,
             repaired_bytes: self.tally.repaired_bytes,

@@ -12,15 +12,13 @@ mod data;
 mod edge;
 mod feedback;
 mod handback;
-mod hold;
 mod info;
 mod own_acks;
 mod pace;
 mod police;
-mod rack;
-mod ranges;
 mod repair;
 mod review;
+mod scoreboard;
 mod send;
 mod sight;
 mod train;
@@ -37,12 +35,10 @@ use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
 use feedback::Feedback;
-use hold::Hold;
 pub use info::FlowInfo;
 use pace::Pacer;
-use rack::Rack;
-use ranges::Ranges;
 use review::Review;
+use scoreboard::Scoreboard;
 use train::Train;
 use transfers::Transfers;
 use watch::Watch;
@@ -73,15 +69,6 @@ pub(crate) struct Setup {
     pub peer_iss: u32,
     /// Seed for the algorithm.
     pub seed: u64,
-}
-
-/// The retransmissions of the open recovery episode: if all of them were reported as duplicates, nothing had been lost.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Undo {
-    /// Segments that have not been reported as duplicates.
-    pub left: u32,
-    /// Segments.
-    pub resent: u32,
 }
 
 /// The header fields that the sender put into its latest packet, to be told again by held packets
@@ -154,32 +141,14 @@ pub(crate) struct Flow {
     pub verdict: Verdict,
     /// The algorithm, and what it is told.
     host: Host,
-    hold: Hold,
-    sacked: Ranges,
-    rack: Rack,
+    /// What was sent, delivered and lost.
+    board: Scoreboard,
     pacer: Pacer,
     /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
     pacing_rate: Option<u64>,
     train: Train,
     copies: Copies,
     pub feedback: Feedback,
-    /// Oldest offset not acknowledged by the receiver.
-    una: u64,
-    /// One past the highest offset received from the sender.
-    nxt: u64,
-    /// One past the highest offset sent to the receiver.
-    sent_nxt: u64,
-    inflight: u64,
-    sacked_bytes: u64,
-    lost_bytes: u64,
-    held_bytes: u64,
-    held_packets: u32,
-    held_packets_max: u32,
-    /// For receivers without SACK: duplicate ACKs since `una` moved, and the bytes that they say
-    /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
-    dup_acks: u32,
-    dup_bytes: u64,
-    undo: Undo,
     /// The receiver has asked for CWR in the open reaction to marks.
     cwr_asked: bool,
     /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
@@ -235,26 +204,12 @@ impl Flow {
         verdict.algorithm = verdict.algorithm.newest();
         Flow {
             host: Host::new(verdict.algorithm, Path::new(setup.mss), setup.seed),
-            hold: Hold::default(),
-            sacked: Ranges::default(),
-            rack: Rack::default(),
+            board: Scoreboard::default(),
             pacer: Pacer::default(),
             pacing_rate: verdict.cap,
             train: Train::default(),
             copies: Copies::default(),
             feedback: Feedback::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
-            una: 1,
-            nxt: 1,
-            sent_nxt: 1,
-            inflight: 0,
-            sacked_bytes: 0,
-            lost_bytes: 0,
-            held_bytes: 0,
-            held_packets: 0,
-            held_packets_max: 0,
-            dup_acks: 0,
-            dup_bytes: 0,
-            undo: Undo::default(),
             cwr_asked: false,
             marks_due: None,
             marked_bytes: 0,
@@ -330,8 +285,8 @@ impl Flow {
             return false;
         }
         self.verdict.algorithm = algorithm;
-        let seed = self.setup.seed ^ self.una;
-        self.host.switch(algorithm, self.inflight, seed);
+        let seed = self.setup.seed ^ self.board.una();
+        self.host.switch(algorithm, self.board.inflight(), seed);
         true
     }
 
@@ -344,7 +299,7 @@ impl Flow {
     /// plugin has carried says nothing of the plugin.
     pub(crate) fn take_transfer(&mut self, last: bool) -> Option<(Arm, Transfer)> {
         let arm = self.verdict.arm?;
-        if last && self.una == self.nxt {
+        if last && self.board.una() == self.board.nxt() {
             self.transfers.end();
         }
         let transfer = self.transfers.take()?;
@@ -360,14 +315,9 @@ impl Flow {
         self.enforcing() && self.handed_back_until.is_none()
     }
 
-    /// Bytes in flight as far as can be told (RFC 6675 "pipe").
-    fn pipe(&self) -> u64 {
-        self.inflight.saturating_sub(self.dup_bytes)
-    }
-
     /// Everything the sender sent has been acknowledged.
     pub(crate) fn quiet(&self) -> bool {
-        self.una == self.nxt && self.hold.is_empty()
+        self.board.is_quiet()
     }
 
     /// True once it only passes packets.
@@ -396,19 +346,15 @@ impl Flow {
             self.host.path().inflight,
             delivered,
             lost,
-            self.rack.xmit_ts,
-            self.rack.fack,
             self.pacer.next,
             self.feedback.ack,
             self.feedback.edge,
-            self.una,
-            self.held_bytes,
+            self.board.touch(),
             self.receiver_edge,
             u64::from(self.setup.iss),
             self.setup.first_edge,
             self.last_sent_at,
             self.tally.lost,
-            self.hold.lost_hint,
             u64::from(self.latest.ack),
             u64::from(self.verdict.headroom),
         ];
@@ -417,7 +363,7 @@ impl Flow {
 
     /// The same for the newest and the oldest piece.
     pub(crate) fn touch_hold(&self) -> u64 {
-        self.hold.touch()
+        self.board.touch_hold()
     }
 
     /// When this flow wants to be called next.
@@ -447,9 +393,8 @@ impl Flow {
 
     /// Gives the memory of an idle flow back.
     pub(crate) fn shrink(&mut self) {
-        if self.hold.is_empty() {
-            self.hold.shrink();
-            self.sacked.shrink();
+        if self.board.is_empty() {
+            self.board.shrink();
             self.copies.shrink();
         }
     }

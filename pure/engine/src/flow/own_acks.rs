@@ -42,7 +42,7 @@ impl Flow {
     ) {
         self.feedback.absorbed = Some((start, end));
         self.drop_pending(ctx);
-        self.make_ack(ctx, self.una);
+        self.make_ack(ctx, self.board.una());
     }
 
     /// After sending: the edge has moved with what was sent. The sender is told before it has used
@@ -52,7 +52,7 @@ impl Flow {
             return;
         }
         let allowance = self.queue_allowance();
-        if self.feedback.edge > self.nxt + allowance {
+        if self.feedback.edge > self.board.nxt() + allowance {
             return;
         }
         let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
@@ -68,13 +68,13 @@ impl Flow {
     /// its losses by its own time-out.
     pub(super) fn tell_sacked<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let mut blocks = SackBlocks::default();
-        for (left, right) in self.sacked.telling(SACK_BLOCKS) {
+        for (left, right) in self.board.sacked_ranges(SACK_BLOCKS) {
             let number = |offset| seq::number(self.setup.iss, offset);
             blocks.blocks[usize::from(blocks.count)] = (number(left), number(right));
             blocks.count += 1;
         }
         if self.enforcing() && self.setup.sender_sacks && blocks.count > 0 {
-            self.send_ack(ctx, self.una, blocks);
+            self.send_ack(ctx, self.board.una(), blocks);
         }
     }
 

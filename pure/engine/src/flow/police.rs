@@ -27,16 +27,16 @@ impl Flow {
         let Some(tolerance) = self.verdict.police_tolerance.filter(|_| self.enforcing()) else {
             return false;
         };
-        let follows = self.policed_at == Some(self.nxt) && start > self.nxt;
+        let follows = self.policed_at == Some(self.board.nxt()) && start > self.board.nxt();
         let beyond = end > self.feedback.edge + u64::from(tolerance);
         if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
-            if start <= self.nxt {
+            if start <= self.board.nxt() {
                 self.policed_at = None;
             }
             return false;
         }
-        if end > self.nxt {
-            self.policed_at = Some(self.nxt);
+        if end > self.board.nxt() {
+            self.policed_at = Some(self.board.nxt());
         }
         self.drop_policed(ctx, segment, pkt);
         true
@@ -52,7 +52,7 @@ impl Flow {
     ) -> bool {
         let policed = self.polices() && segment.payload_len > 0;
         if policed {
-            self.policed_at.get_or_insert(self.nxt);
+            self.policed_at.get_or_insert(self.board.nxt());
             self.drop_policed(ctx, segment, pkt);
         }
         policed
@@ -76,11 +76,13 @@ impl Flow {
 
     /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.
     fn repeats_too_soon(&self, now: Nanos, start: u64, end: u64) -> bool {
-        if end > self.nxt || self.in_charge() || self.host.path().min_rtt == Nanos::MAX {
+        if end > self.board.nxt() || self.in_charge() || self.host.path().min_rtt == Nanos::MAX {
             return false;
         }
-        let piece = self.hold.index_of(start.max(self.una));
-        piece.is_some_and(|index| self.hold.get(index).sent_at + self.host.path().min_rtt / 2 > now)
+        let piece = self.board.index_of(start.max(self.board.una()));
+        piece.is_some_and(|index| {
+            self.board.piece(index).sent_at + self.host.path().min_rtt / 2 > now
+        })
     }
 
     /// Whether it is this flow's turn among those of its tenant; if not, it waits for it. A turn is for
@@ -95,7 +97,7 @@ impl Flow {
         let turn = match self.turn {
             Some(turn) => turn,
             None => {
-                let waiting = self.nxt.saturating_sub(self.sent_nxt) + self.lost_bytes;
+                let waiting = self.board.queued() + self.board.lost_bytes();
                 let most = u64::from(self.verdict.priority.max(1));
                 let packets = waiting.div_ceil(bytes.max(1)).clamp(1, most);
                 self.turn_left = (packets - 1) as u8;
@@ -129,7 +131,7 @@ impl Flow {
             LimitedBy::Pacing => Some(self.pacer.next),
             LimitedBy::Tenant => self.turn,
             LimitedBy::Sender => self.copies.poll_at(),
-            LimitedBy::Receiver => self.persist_at.filter(|_| self.inflight == 0),
+            LimitedBy::Receiver => self.persist_at.filter(|_| self.board.inflight() == 0),
             LimitedBy::Cwnd => None,
         }
     }

@@ -3,7 +3,8 @@
 use windlass_cc::Nanos;
 use windlass_cc::host::{Ack, Standing};
 
-use super::{Flow, Undo, rack};
+use super::Flow;
+use super::scoreboard::{Overdue, probe_timeout};
 use crate::context::Context;
 use crate::{PassReason, Pool};
 
@@ -18,17 +19,10 @@ impl Flow {
         index: usize,
         ack: &mut Ack,
     ) {
-        if index >= self.hold.len() || !self.hold.get(index).in_flight() {
+        let Some((len, range)) = self.board.lose(index) else {
             return;
-        }
-        let piece = self.hold.get_mut(index);
-        piece.lost = true;
-        let (start, len) = (piece.start, piece.len());
-        let adjacent = index > 0 && self.hold.get(index - 1).lost;
-        self.hold.lost_hint = self.hold.lost_hint.min(start);
-        self.inflight -= len;
-        self.lost_bytes += len;
-        self.host.lost(ack, len, !adjacent);
+        };
+        self.host.lost(ack, len, range);
         self.tally.lost += 1;
         ctx.counters.lost += 1;
     }
@@ -36,37 +30,18 @@ impl Flow {
     /// RFC 8985 §6.2 step 5: what was sent well before something that has arrived is lost.
     pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &mut Ack) {
         self.rack_at = None;
-        if !self.setup.receiver_sacks || self.rack.xmit_ts == 0 {
+        if !self.setup.receiver_sacks {
             return;
         }
-        let in_recovery = self.host.in_recovery(self.una);
-        let window = self
-            .rack
-            .reordering_window(self.host.path(), in_recovery, self.sacked_bytes);
-        while let Some(oldest) = self.hold.order.front().copied() {
-            let found = self.hold.index_of(oldest.start);
-            let current = found.filter(|&i| {
-                let piece = self.hold.get(i);
-                piece.in_flight()
-                    && piece.last_left() == oldest.sent_at
-                    && piece.start == oldest.start
-            });
-            let Some(index) = current else {
-                self.hold.order.pop_front();
-                continue;
-            };
-            // A copy has its own time, but what overtook the packet speaks for its loss.
-            let sent = (self.hold.get(index).sent_at, self.hold.get(index).end);
-            if sent >= (self.rack.xmit_ts, self.rack.end_seq) {
-                break;
+        let in_recovery = self.host.in_recovery(self.board.una());
+        while let Some(overdue) = self.board.overdue(ctx.now, self.host.path(), in_recovery) {
+            match overdue {
+                Overdue::Lost(index) => self.mark_lost(ctx, index, ack),
+                Overdue::At(due) => {
+                    self.rack_at = Some(due);
+                    break;
+                }
             }
-            let due = oldest.sent_at + self.rack.rtt + window;
-            if due > ctx.now {
-                self.rack_at = Some(due);
-                break;
-            }
-            self.hold.order.pop_front();
-            self.mark_lost(ctx, index, ack);
         }
     }
 
@@ -78,25 +53,24 @@ impl Flow {
 
     /// The same when an ACK delivered something.
     pub(crate) fn arm_timers_on_ack(&mut self, now: Nanos) {
-        let outstanding = self.sent_nxt > self.una;
+        let outstanding = self.board.is_outstanding();
         self.rto_at = outstanding.then(|| now + self.rto());
         self.arm_probe(now);
     }
 
     fn arm_probe(&mut self, now: Nanos) {
-        let wanted = self.inflight > 0
-            && self.rack.tlp_allowed
-            && self.rack.tlp_end.is_none()
+        let wanted = self.board.inflight() > 0
+            && self.board.may_probe()
             && self.host.episode().is_none()
-            && self.sacked_bytes == 0
+            && self.board.sacked_bytes() == 0
             && self.setup.receiver_sacks;
         self.probe_at = wanted.then(|| {
             let srtt = match self.host.path().srtt {
                 0 => self.handshake_rtt,
                 srtt => Some(srtt),
             };
-            let single = self.inflight <= u64::from(self.host.path().mss);
-            let at = now + rack::probe_timeout(srtt, single);
+            let single = self.board.inflight() <= u64::from(self.host.path().mss);
+            let at = now + probe_timeout(srtt, single);
             self.rto_at.map_or(at, |rto| at.min(rto))
         });
     }
@@ -105,7 +79,7 @@ impl Flow {
     pub(crate) fn on_repair_timers<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let now = ctx.now;
         if self.rack_at.is_some_and(|at| at <= now) {
-            let mut ack = Ack::new(now, self.inflight);
+            let mut ack = Ack::new(now, self.board.inflight());
             self.detect_losses(ctx, &mut ack);
             self.report_loss(ctx, &ack);
         }
@@ -123,11 +97,11 @@ impl Flow {
         if ack.lost() == 0 {
             return;
         }
-        self.host.settle(self.inflight);
+        self.host.settle(self.board.inflight());
         self.watch_losses(0, ack.lost());
         self.enter_recovery(ctx.now, ack);
         let standing = Standing {
-            inflight: self.inflight,
+            inflight: self.board.inflight(),
             cwnd_limited: false,
             in_recovery: true,
         };
@@ -137,23 +111,21 @@ impl Flow {
 
     /// RFC 8985 §7.3: new data if there is any that may go, else the last segment once more.
     fn send_probe<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if !self.in_charge() || self.inflight == 0 {
+        if !self.in_charge() || self.board.inflight() == 0 {
             return;
         }
         let fresh = self
-            .hold
+            .board
             .unsent()
-            .filter(|&i| self.hold.get(i).end <= self.receiver_edge);
-        let Some(index) = fresh.or_else(|| self.hold.last_sent()) else {
+            .filter(|&i| self.board.piece(i).end <= self.receiver_edge);
+        let Some(index) = fresh.or_else(|| self.board.last_sent()) else {
             return;
         };
-        if self.hold.get(index).pkt.is_none() {
+        if self.board.piece(index).pkt.is_none() {
             return;
         }
         ctx.counters.tail_probes += 1;
-        let retransmission = self.hold.get(index).sent;
-        self.rack.tlp_end = Some((self.sent_nxt.max(self.hold.get(index).end), retransmission));
-        self.rack.tlp_allowed = false;
+        self.board.begin_probe(index);
         self.transmit(ctx, index);
         self.rto_at = Some(ctx.now + self.rto());
         self.probe_at = None;
@@ -162,30 +134,17 @@ impl Flow {
     /// RFC 8985 §7.4: the end of a probe. One that was a retransmission, is acknowledged and was
     /// not reported as a duplicate has repaired a loss: the algorithm hears of it.
     pub(crate) fn finish_probe(&mut self, now: Nanos, dsack: bool, before: u64) {
-        let Some((end, retransmission)) = self.rack.tlp_end else {
+        let Some(probe) = self.board.probe() else {
             return;
         };
-        if self.una < end && !dsack {
+        if self.board.una() < probe.end && !dsack {
             return;
         }
-        self.rack.tlp_end = None;
-        if retransmission && !dsack && self.host.episode().is_none() {
+        self.board.end_probe();
+        if probe.retransmission && !dsack && self.host.episode().is_none() {
             let lost = u64::from(self.host.path().mss);
             self.host.repaired_by_probe(now, before, lost);
         }
-    }
-
-    /// The receiver has let go of what it had SACKed (RFC 2018 §8): it counts as in flight again.
-    fn forget_sacked(&mut self) {
-        for index in 0..self.hold.len() {
-            let piece = self.hold.get_mut(index);
-            if piece.sacked {
-                piece.sacked = false;
-                self.inflight += piece.len();
-            }
-        }
-        self.sacked_bytes = 0;
-        self.sacked.clear();
     }
 
     /// Its own time-out has passed, and nothing has been acknowledged since.
@@ -196,7 +155,7 @@ impl Flow {
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.rto_at = None;
-        if self.sent_nxt == self.una {
+        if !self.board.is_outstanding() {
             return;
         }
         if !self.enforcing() {
@@ -216,27 +175,26 @@ impl Flow {
         ctx.counters.timeouts += 1;
         self.tally.timeouts += 1;
         self.mark_all_lost(ctx);
-        self.undo = Undo::default();
-        self.host.timed_out(ctx.now, self.sent_nxt);
+        self.board.begin_episode();
+        self.host.timed_out(ctx.now, self.board.sent_nxt());
         self.update_pacing();
     }
 
     /// Takes what is outstanding for lost.
     pub(crate) fn mark_all_lost<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        self.rack.tlp_end = None;
-        self.dup_bytes = 0;
-        if self.hold.front().is_some_and(|front| front.sacked) {
-            self.forget_sacked();
+        self.board.end_probe();
+        self.board.forget_duplicates();
+        if self.board.front().is_some_and(|front| front.sacked) {
+            self.board.forget_sacked();
         }
         let mut ack = Ack::default();
-        for index in 0..self.hold.len() {
-            if !self.hold.get(index).sent {
+        for index in 0..self.board.len() {
+            if !self.board.piece(index).sent {
                 break;
             }
             self.mark_lost(ctx, index, &mut ack);
         }
-        self.hold.lost_hint = self.una;
-        self.hold.order.clear();
-        self.host.settle(self.inflight);
+        self.board.forget_transmissions();
+        self.host.settle(self.board.inflight());
     }
 }

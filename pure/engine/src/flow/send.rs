@@ -38,13 +38,11 @@ impl Flow {
     }
 
     fn next_to_send(&mut self) -> Option<usize> {
-        if self.lost_bytes > 0
-            && self.in_charge()
-            && let Some(index) = self.hold.next_lost()
-        {
-            return Some(index);
-        }
-        self.hold.unsent()
+        let repair = match self.in_charge() {
+            true => self.board.next_lost(),
+            false => None,
+        };
+        repair.or_else(|| self.board.unsent())
     }
 
     /// What keeps the piece at `index` from leaving now.
@@ -52,10 +50,10 @@ impl Flow {
         if !self.in_charge() && !self.polices() {
             return None;
         }
-        let piece = self.hold.get(index);
+        let piece = self.board.piece(index);
         let (len, start, end, sent) = (piece.len(), piece.start, piece.end, piece.sent);
         // One segment may always be in flight, whatever the window says.
-        if self.inflight > 0 && self.pipe() + len > self.window_in_flight() {
+        if self.board.inflight() > 0 && self.board.pipe() + len > self.window_in_flight() {
             return Some(LimitedBy::Cwnd);
         }
         if end > self.receiver_edge && !sent && !self.may_probe_window(ctx.now, start) {
@@ -72,8 +70,8 @@ impl Flow {
     /// A receiver that has closed its window is asked whether it has opened it again after a time-out,
     /// not at once (RFC 9293 §3.8.6.1). What its sender has sent beyond the edge is its own question.
     fn may_probe_window(&mut self, now: Nanos, start: u64) -> bool {
-        if self.inflight > 0 || start >= self.feedback.edge {
-            return self.inflight == 0;
+        if self.board.inflight() > 0 || start >= self.feedback.edge {
+            return self.board.inflight() == 0;
         }
         let due = now + self.rto();
         now >= *self.persist_at.get_or_insert(due)
@@ -100,13 +98,13 @@ impl Flow {
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
     /// the flow goes back to its sender.
     pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
-        let again = self.hold.get(index).sent;
-        let Some(pkt) = self.hold.get(index).pkt else {
+        let again = self.board.piece(index).sent;
+        let Some(pkt) = self.board.piece(index).pkt else {
             return self.hand_back(ctx);
         };
         let newest = self.latest.stamps.filter(|_| self.setup.timestamps);
         if let Some(newest) = newest
-            && self.hold.get(index).transmissions >= OLD_TSVAL_TRANSMISSIONS
+            && self.board.piece(index).transmissions >= OLD_TSVAL_TRANSMISSIONS
         {
             self.raise_tsval_floor(newest.val);
         }
@@ -115,14 +113,14 @@ impl Flow {
         ctx.emit_partial(
             pkt,
             self.setup.sender.other(),
-            self.hold.get(index).partial_at,
+            self.board.piece(index).partial_at,
         );
         self.account_transmission(ctx, index);
         if again {
             ctx.counters.repaired += 1;
-            ctx.counters.bytes_resent += self.hold.get(index).len();
+            ctx.counters.bytes_resent += self.board.piece(index).len();
             self.tally.repaired += 1;
-            self.tally.repaired_bytes += self.hold.get(index).len();
+            self.tally.repaired_bytes += self.board.piece(index).len();
             self.note_resent();
         }
         self.plan_copy(ctx.now, index, again);
@@ -130,7 +128,7 @@ impl Flow {
 
     /// Books for one transmission of the piece at `index`.
     pub(crate) fn account_transmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
-        let len = self.hold.get(index).len();
+        let len = self.board.piece(index).len();
         self.account_part(ctx, index, len);
     }
 
@@ -141,41 +139,20 @@ impl Flow {
         index: usize,
         bytes: u64,
     ) {
-        let piece = self.hold.get(index);
-        let (len, again, was_lost) = (piece.len(), piece.sent, piece.lost);
-        let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
-        if was_lost {
-            self.lost_bytes -= len;
-        }
-        if !again || was_lost {
-            self.inflight += len;
-        }
-        let snapshot = self.host.sent(&Departure {
-            now: ctx.now,
-            bytes,
-            inflight: self.inflight,
-            sampled_inflight,
-            first,
-            retransmission: again,
+        let timed = self.setup.receiver_sacks;
+        let (host, copies) = (&mut self.host, self.copies.sent());
+        let left = self.board.send(index, ctx.now, copies, timed, |leaving| {
+            host.sent(&Departure {
+                now: ctx.now,
+                bytes,
+                inflight: leaving.inflight,
+                sampled_inflight: leaving.sampled_inflight,
+                first: leaving.first,
+                retransmission: leaving.again,
+            })
         });
-        let piece = self.hold.get_mut(index);
-        piece.snapshot = snapshot;
-        piece.copies = self.copies.sent();
-        piece.sent_at = ctx.now;
-        piece.sent = true;
-        piece.lost = false;
-        piece.transmissions = piece.transmissions.saturating_add(1);
-        let (start, end) = (piece.start, piece.end);
-        if self.setup.receiver_sacks {
-            self.hold.order.push_back(super::hold::Transmission {
-                start,
-                sent_at: ctx.now,
-            });
-        }
-        if !again {
-            self.hold.advance_unsent();
-            self.sent_nxt = self.sent_nxt.max(end);
-            ctx.counters.bytes_sent += len;
+        if !left.again {
+            ctx.counters.bytes_sent += left.len;
         }
         self.last_sent_at = ctx.now;
         let rate = self.pacing_rate;
@@ -238,7 +215,7 @@ impl Flow {
     /// Puts what the sender said last into a held packet that was made before, as a
     /// retransmission of its own would carry it, and what the box owes the receiver.
     pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
-        let piece = self.hold.get(index);
+        let piece = self.board.piece(index);
         let cwr = self.cwr_due && !again;
         // It answers marks once, and not with each repair (RFC 3168 §6.1.5).
         let no_cwr = again && piece.cwr;
@@ -277,11 +254,9 @@ impl Flow {
         if no_cwr {
             editor.set_flags(segment.flags.without(Flags::CWR));
         }
-        let latest = self.latest;
-        let piece = self.hold.get_mut(index);
-        piece.cwr = cwr;
-        piece.ack = latest.ack;
-        piece.window = latest.window;
+        self.board.note_cwr(index, cwr);
+        self.board
+            .note_words(index, self.latest.ack, self.latest.window);
     }
 
     /// Whether the window binds, and whether the sender leaves room unused.
@@ -290,27 +265,27 @@ impl Flow {
             return;
         }
         let usage = self.host.usage_mut();
-        if usage.is_over(self.una) {
-            usage.begin(self.sent_nxt, false, 0);
+        if usage.is_over(self.board.una()) {
+            usage.begin(self.board.sent_nxt(), false, 0);
         }
-        usage.note(self.limited_by == LimitedBy::Cwnd, self.inflight);
-        let room = self.feedback.edge.saturating_sub(self.nxt) >= u64::from(self.host.path().mss);
+        usage.note(self.limited_by == LimitedBy::Cwnd, self.board.inflight());
+        let room =
+            self.feedback.edge.saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
         let has_room = self.limited_by == LimitedBy::Sender && room;
-        if !has_room || self.lost_bytes > 0 {
+        if !has_room || self.board.lost_bytes() > 0 {
             self.idle_room_since = None;
             return;
         }
         let since = *self.idle_room_since.get_or_insert(ctx.now);
-        if ctx.now - since >= ROOM_GRACE && self.inflight < self.host.control().cwnd {
-            self.host.app_limited(self.inflight);
+        if ctx.now - since >= ROOM_GRACE && self.board.inflight() < self.host.control().cwnd {
+            self.host.app_limited(self.board.inflight());
         }
     }
 
     /// A segment has been sent again in the open episode.
     pub(crate) fn note_resent(&mut self) {
         if self.host.episode().is_some() {
-            self.undo.left += 1;
-            self.undo.resent += 1;
+            self.board.note_resent();
         }
     }
 
@@ -321,7 +296,7 @@ impl Flow {
         }
         let idle = ctx.now - self.last_sent_at;
         // What the sender did not send while there was room says nothing about the path.
-        self.host.app_limited(self.inflight);
+        self.host.app_limited(self.board.inflight());
         self.restart_rounds();
         if idle > self.rto() {
             self.host.idle_restart(ctx.now, idle);

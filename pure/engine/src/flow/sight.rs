@@ -14,22 +14,15 @@ impl Flow {
         }
         self.drop_pending(ctx);
         self.free_packets(ctx);
-        ctx.held.segments -= self.hold.len() as u64;
-        while self.hold.pop_front().is_some() {}
-        self.hold.order.clear();
-        self.sacked.clear();
+        ctx.held.segments -= self.board.forget_all();
         self.copies = Copies::default();
         self.train = Train::default();
-        (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
-        (self.dup_acks, self.dup_bytes, self.rto_backoff) = (0, 0, 0);
+        self.rto_backoff = 0;
         self.host.forget_episodes();
         self.cwr_due = false;
         (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
-        self.rack.tlp_end = None;
         (self.policed_at, self.turn, self.persist_at) = (None, None, None);
         (self.tsval_floor, self.beyond_una, self.feedback.absorbed) = (None, None, None);
-        self.nxt = self.una;
-        self.sent_nxt = self.una;
     }
 
     /// The ends have been seen to agree. What is outstanding now its sender repairs; then the flow is
@@ -38,7 +31,7 @@ impl Flow {
         if self.pass.is_some() {
             return;
         }
-        let near = self.una;
+        let near = self.board.una();
         let offset = |number| seq::offset(self.setup.iss, number, near);
         let (Some(una), Some(nxt), Some(edge)) = (
             offset(receiver.acked),
@@ -47,11 +40,9 @@ impl Flow {
         ) else {
             return;
         };
-        self.una = una.max(self.una);
-        self.nxt = nxt.max(self.una);
-        self.sent_nxt = self.nxt;
+        self.board.resume(una, nxt);
         self.receiver_edge = edge;
-        self.feedback.ack = self.una;
+        self.feedback.ack = self.board.una();
         self.feedback.edge = self.feedback.edge.max(edge);
         self.feedback.receiver_next = receiver.nxt;
         if let (Some(tsval), Some(tsecr)) = (receiver.tsval, receiver.tsecr) {
@@ -59,7 +50,7 @@ impl Flow {
             self.feedback.tsecr = tsecr;
         }
         self.restart_rounds();
-        self.handed_back_until = Some(self.nxt);
+        self.handed_back_until = Some(self.board.nxt());
         self.resumed = true;
     }
 

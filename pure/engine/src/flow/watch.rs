@@ -13,7 +13,7 @@ use windlass_cc::host::Ack;
 use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::Segment;
 
-use super::{Flow, Undo};
+use super::Flow;
 use crate::Pool;
 use crate::context::Context;
 
@@ -50,21 +50,21 @@ impl Flow {
     /// The sender sends `len` bytes that are new.
     pub(crate) fn watch_new_data(&mut self, now: Nanos, len: u64) {
         let full = 2 * len > u64::from(self.host.path().mss);
-        let left = self.receiver_edge.saturating_sub(self.nxt);
+        let left = self.receiver_edge.saturating_sub(self.board.nxt());
         let room = left >= u64::from(self.host.path().mss);
         self.watch.fresh += len;
         if left < self.nearly_full() {
             self.watch.filling += len;
         }
-        if self.undo.resent == 0 && now <= self.watch.unaware_until {
+        if self.board.resent() == 0 && now <= self.watch.unaware_until {
             // It was on its way here when its sender learned of the loss: a recovery begins with a
             // retransmission.
-            self.host.extend_episode(self.sent_nxt);
+            self.host.extend_episode(self.board.sent_nxt());
         }
         if now <= self.watch.answer_until && full && room {
             self.watch.answers += len;
         }
-        self.host.usage_mut().note(false, self.inflight);
+        self.host.usage_mut().note(false, self.board.inflight());
     }
 
     /// What the algorithm is told to be in flight. One that waits for a flight as small as it wants it
@@ -72,8 +72,8 @@ impl Flow {
     pub(crate) fn told_inflight(&self) -> u64 {
         let control = self.host.control();
         match control.phase {
-            Phase::ProbeRtt if !self.enforcing() => self.pipe().min(control.cwnd),
-            _ => self.pipe(),
+            Phase::ProbeRtt if !self.enforcing() => self.board.pipe().min(control.cwnd),
+            _ => self.board.pipe(),
         }
     }
 
@@ -85,7 +85,7 @@ impl Flow {
             self.watch.acked_at = now;
         }
         self.watch_losses(delivered, ack.lost());
-        if self.host.usage().is_over(self.una) {
+        if self.host.usage().is_over(self.board.una()) {
             self.note_what_held_back(now);
             let Watch { fresh, answers, .. } = self.watch;
             let limited = 2 * answers > fresh;
@@ -94,9 +94,11 @@ impl Flow {
                 0 => self.host.usage().most(),
                 _ => ack.before(),
             };
-            self.host.usage_mut().begin(self.sent_nxt, limited, most);
+            self.host
+                .usage_mut()
+                .begin(self.board.sent_nxt(), limited, most);
             if !limited {
-                self.host.app_limited(self.inflight);
+                self.host.app_limited(self.board.inflight());
             }
             (self.watch.fresh, self.watch.answers, self.watch.filling) = (0, 0, 0);
         }
@@ -116,10 +118,10 @@ impl Flow {
     /// (RFC 8985 §7).
     pub(crate) fn watch_retransmission<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
         self.note_resent();
-        let Some(front) = self.hold.front().copied() else {
+        let Some(front) = self.board.front().copied() else {
             return;
         };
-        let probe = front.end == self.sent_nxt && front.transmissions == 1;
+        let probe = front.end == self.board.sent_nxt() && front.transmissions == 1;
         if self.watch.overdue && start < front.end && front.in_flight() && !probe {
             self.watch.overdue = false;
             self.take_all_for_lost(ctx);
@@ -136,7 +138,8 @@ impl Flow {
         // Of what is taken for lost, one packet was.
         self.watch_losses(0, u64::from(self.host.path().mss));
         self.mark_all_lost(ctx);
-        self.undo = Undo { left: 1, resent: 1 };
-        self.host.timed_out(ctx.now, self.sent_nxt);
+        self.board.begin_episode();
+        self.board.note_resent();
+        self.host.timed_out(ctx.now, self.board.sent_nxt());
     }
 }

@@ -63,7 +63,7 @@ impl Flow {
     /// Room in the receiver's window that a sender leaves although it is held back by it, bytes: what
     /// an ACK or two let go comes in several segments, of which only the last fills the window.
     pub(super) fn nearly_full(&self) -> u64 {
-        let window = self.receiver_edge.saturating_sub(self.una);
+        let window = self.receiver_edge.saturating_sub(self.board.una());
         (window / WINDOW_PARTS).max(3 * u64::from(self.host.path().mss))
     }
 
@@ -124,7 +124,7 @@ impl Flow {
         let calm = (calm_delivered + calm_lost) as f64;
         Some(Watched {
             held_back_by: by.filter(|_| longest > 0).map(|at| HeldBack::ALL[at]),
-            bytes: self.una.saturating_sub(start),
+            bytes: self.board.una().saturating_sub(start),
             duration: self.watch.acked_at.saturating_sub(begun),
             first: start <= 1,
             bottleneck: self.train.bottleneck(),

@@ -100,9 +100,9 @@ pub(crate) struct Hold {
     /// Index of the first piece that has not been sent.
     first_unsent: usize,
     /// Transmissions, oldest first; stale ones are dropped as they are met.
-    pub order: VecDeque<Transmission>,
+    pub(super) order: VecDeque<Transmission>,
     /// No piece before this offset is lost.
-    pub lost_hint: u64,
+    lost_hint: u64,
 }
 
 impl Hold {
@@ -166,6 +166,48 @@ impl Hold {
             None => self.pieces.back().map_or(self.lost_hint, |p| p.end),
         };
         found
+    }
+
+    /// All of them, oldest first.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Piece> {
+        self.pieces.iter()
+    }
+
+    /// The piece at `index` leaves at `now`.
+    pub(crate) fn sent(&mut self, index: usize, now: Nanos, snapshot: RateSnapshot, copies: u32) {
+        let piece = &mut self.pieces[index];
+        piece.snapshot = snapshot;
+        piece.copies = copies;
+        piece.sent_at = now;
+        piece.sent = true;
+        piece.lost = false;
+        piece.transmissions = piece.transmissions.saturating_add(1);
+    }
+
+    /// The piece at `index` is lost. Its length.
+    pub(crate) fn lose(&mut self, index: usize) -> u64 {
+        let piece = &mut self.pieces[index];
+        piece.lost = true;
+        self.lost_hint = self.lost_hint.min(piece.start);
+        piece.len()
+    }
+
+    /// What is lost is looked for from `una` on, and what has been sent is timed anew.
+    pub(crate) fn restart_repair(&mut self, una: u64) {
+        self.lost_hint = una;
+        self.order.clear();
+    }
+
+    /// No piece before this offset is lost.
+    pub(crate) fn lost_hint(&self) -> u64 {
+        self.lost_hint
+    }
+
+    /// Forgets all of them. Their packets have been taken out.
+    pub(crate) fn clear(&mut self) {
+        self.pieces.clear();
+        self.order.clear();
+        self.first_unsent = 0;
     }
 
     /// Reads the ends of the queues.

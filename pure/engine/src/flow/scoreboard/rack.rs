@@ -14,21 +14,29 @@ const DUP_THRESH: u64 = 3;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rack {
     /// Transmission time of the most recently sent segment that was delivered.
-    pub xmit_ts: Nanos,
+    xmit_ts: Nanos,
     /// Its end, to order segments sent at the same time.
-    pub end_seq: u64,
+    end_seq: u64,
     /// Its RTT.
-    pub rtt: Nanos,
+    rtt: Nanos,
     /// Highest end delivered.
-    pub fack: u64,
-    pub reordering_seen: bool,
+    fack: u64,
+    reordering_seen: bool,
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
     dsack_round: Option<u64>,
-    /// `TLP.end_seq`, the highest offset outstanding when the probe was sent, and `TLP.is_retrans`.
-    pub tlp_end: Option<(u64, bool)>,
-    /// A probe may be sent: there was an RTT sample since the last.
-    pub tlp_allowed: bool,
+    probe: Option<Probe>,
+    /// There was an RTT sample since the last probe.
+    probe_allowed: bool,
+}
+
+/// A tail loss probe (RFC 8985 §7.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Probe {
+    /// `TLP.end_seq`: the highest offset outstanding when it was sent.
+    pub end: u64,
+    /// `TLP.is_retrans`.
+    pub retransmission: bool,
 }
 
 impl Default for Rack {
@@ -42,13 +50,59 @@ impl Default for Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
             dsack_round: None,
-            tlp_end: None,
-            tlp_allowed: true,
+            probe: None,
+            probe_allowed: true,
         }
     }
 }
 
 impl Rack {
+    /// Send time and end of the newest transmission that has arrived; `None`: none has.
+    pub(crate) fn newest(&self) -> Option<(Nanos, u64)> {
+        (self.xmit_ts > 0).then_some((self.xmit_ts, self.end_seq))
+    }
+
+    /// Its RTT.
+    pub(crate) fn rtt(&self) -> Nanos {
+        self.rtt
+    }
+
+    /// Highest end delivered.
+    pub(crate) fn fack(&self) -> u64 {
+        self.fack
+    }
+
+    /// The probe that is out.
+    pub(crate) fn probe(&self) -> Option<Probe> {
+        self.probe
+    }
+
+    /// A probe may be sent.
+    pub(crate) fn may_probe(&self) -> bool {
+        self.probe_allowed && self.probe.is_none()
+    }
+
+    /// There was an RTT sample.
+    pub(crate) fn allow_probe(&mut self) {
+        self.probe_allowed = true;
+    }
+
+    /// A probe leaves.
+    pub(crate) fn begin_probe(&mut self, probe: Probe) {
+        self.probe = Some(probe);
+        self.probe_allowed = false;
+    }
+
+    /// It has had its answer.
+    pub(crate) fn end_probe(&mut self) {
+        self.probe = None;
+    }
+
+    /// Words that a packet will need.
+    pub(crate) fn touch(&self) -> u64 {
+        self.xmit_ts.wrapping_add(self.fack)
+    }
+
     /// RFC 8985 §6.2 steps 1 to 3 for one delivered segment. `ambiguous`: it was sent more than
     /// once, so its RTT may be of an earlier transmission.
     pub(crate) fn on_delivered(

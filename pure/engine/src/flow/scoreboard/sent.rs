@@ -1,0 +1,153 @@
+//! What the sender brings, and what leaves.
+
+use windlass_cc::{Nanos, RateSnapshot};
+
+use super::Scoreboard;
+use super::hold::{Piece, Transmission};
+use crate::Pkt;
+
+/// A piece that is about to leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Leaving {
+    /// Its length.
+    pub len: u64,
+    /// It has left before.
+    pub again: bool,
+    /// Nothing else is in flight.
+    pub first: bool,
+    /// Bytes in flight that its rate sample remembers.
+    pub sampled_inflight: u64,
+    /// Bytes in flight with it.
+    pub inflight: u64,
+}
+
+/// What the sender brings.
+impl Scoreboard {
+    /// A new segment, with or without its packet, of which `bytes` of memory are held.
+    pub(crate) fn take_in(&mut self, piece: Piece, bytes: u64) {
+        debug_assert!(piece.end > self.nxt && piece.start >= self.nxt);
+        self.nxt = piece.end;
+        if piece.pkt.is_some() {
+            self.held_bytes += bytes;
+            self.held_packets += 1;
+            self.held_packets_max = self.held_packets_max.max(self.held_packets);
+        }
+        self.hold.push(piece);
+        self.check();
+    }
+
+    /// Everything up to `start` was lost or overtaken before it came here. Its sender will send it again.
+    pub(crate) fn skip_to(&mut self, start: u64, now: Nanos) {
+        debug_assert!(self.hold.unsent().is_none() && start > self.nxt);
+        let piece = Piece {
+            sent_at: now,
+            sent: true,
+            lost: true,
+            ..Piece::arrived(self.nxt, start, now)
+        };
+        self.lost_bytes += piece.len();
+        self.hold.push(piece);
+        self.hold.advance_unsent();
+        self.nxt = start;
+        self.sent_nxt = self.sent_nxt.max(start);
+        self.check();
+    }
+
+    /// Another packet takes the place of the one that is held.
+    pub(crate) fn replace_packet(&mut self, index: usize, pkt: Pkt, freed: u64, taken: u64) {
+        debug_assert!(self.hold.get(index).pkt.is_some());
+        self.held_bytes = self.held_bytes + taken - freed;
+        self.hold.get_mut(index).pkt = Some(pkt);
+    }
+
+    /// What the held packet says of the other direction.
+    pub(crate) fn note_words(&mut self, index: usize, ack: u32, window: u16) {
+        let piece = self.hold.get_mut(index);
+        (piece.ack, piece.window) = (ack, window);
+    }
+
+    /// Where its TCP header begins if its checksum is partial, else 0.
+    pub(crate) fn note_partial(&mut self, index: usize, partial_at: u16) {
+        self.hold.get_mut(index).partial_at = partial_at;
+    }
+
+    /// The box has set CWR in it, or has not.
+    pub(crate) fn note_cwr(&mut self, index: usize, cwr: bool) {
+        self.hold.get_mut(index).cwr = cwr;
+    }
+
+    /// Takes the packet out of the record: the caller frees it and says so by [`Scoreboard::freed`].
+    pub(crate) fn take_packet(&mut self, index: usize) -> Option<Pkt> {
+        self.hold.get_mut(index).pkt.take()
+    }
+
+    /// A packet that was held is no more.
+    pub(crate) fn freed(&mut self, bytes: u64) {
+        debug_assert!(self.held_packets > 0 && self.held_bytes >= bytes);
+        self.held_bytes -= bytes;
+        self.held_packets -= 1;
+    }
+}
+
+/// What leaves.
+impl Scoreboard {
+    /// The piece at `index` leaves at `now`. `told` is asked for the state of the rate sampler; `copies`: so many copies
+    /// have left before it; `timed`: RACK watches it.
+    pub(crate) fn send(
+        &mut self,
+        index: usize,
+        now: Nanos,
+        copies: u32,
+        timed: bool,
+        told: impl FnOnce(&Leaving) -> RateSnapshot,
+    ) -> Leaving {
+        let piece = *self.hold.get(index);
+        let (len, again) = (piece.len(), piece.sent);
+        let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
+        if piece.lost {
+            self.lost_bytes -= len;
+        }
+        if !again || piece.lost {
+            self.inflight += len;
+        }
+        let leaving = Leaving {
+            len,
+            again,
+            first,
+            sampled_inflight,
+            inflight: self.inflight,
+        };
+        let snapshot = told(&leaving);
+        self.hold.sent(index, now, snapshot, copies);
+        if timed {
+            self.note_transmission(piece.start, now);
+        }
+        if !again {
+            self.hold.advance_unsent();
+            self.sent_nxt = self.sent_nxt.max(piece.end);
+        }
+        self.check();
+        leaving
+    }
+
+    /// A copy of the piece at `index` leaves at `now`: until it has had its time, the segment is not lost.
+    pub(crate) fn send_copy(&mut self, index: usize, now: Nanos, timed: bool) {
+        let piece = self.hold.get_mut(index);
+        piece.copied_at = now;
+        let start = piece.start;
+        if timed {
+            self.note_transmission(start, now);
+        }
+    }
+
+    fn note_transmission(&mut self, start: u64, sent_at: Nanos) {
+        self.hold.order.push_back(Transmission { start, sent_at });
+    }
+
+    /// What has not been sent is not sent any more. One packet, to be freed, until there is none.
+    pub(crate) fn discard_unsent(&mut self) -> Option<Option<Pkt>> {
+        let index = self.hold.unsent()?;
+        self.hold.advance_unsent();
+        Some(self.take_packet(index))
+    }
+}
