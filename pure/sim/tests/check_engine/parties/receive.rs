@@ -45,6 +45,15 @@ impl End {
         self.judge_within(segment, frame, rounded) == Verdict::Take
     }
 
+    /// The segment with a TSval that is not older than what has arrived.
+    pub fn with_newest_tsval(&self, segment: &Segment) -> Segment {
+        let mut newest = *segment;
+        if let Some(stamps) = &mut newest.options.timestamps {
+            stamps.val = later_of(stamps.val, self.ts_recent);
+        }
+        newest
+    }
+
     /// The answer to its SYN may be on its way, past the box already.
     fn may_take_behind_answer(&self, segment: &Segment, frame: &[u8]) -> bool {
         let first = self.others_iss.wrapping_add(1);

@@ -152,6 +152,11 @@ impl Said {
         source.is_some_and(|source| !source.own)
     }
 
+    /// It has used this TSval.
+    pub fn has_said(&self, tsval: u32) -> bool {
+        self.tsvals.contains(&tsval)
+    }
+
     /// A report between boxes that nobody has taken out tells an end nothing.
     pub fn check_report(&self, frame: &[u8]) {
         if self.has_come(frame) {

@@ -44,12 +44,18 @@ impl World {
         }
         let from = toward.other();
         // What a first box has refused, a second may believe a little later.
-        let said = &self.said[from as usize];
-        if said.is_strange(frame) || (foreign && !said.has_come(frame)) {
+        let said_by = &self.said[from as usize];
+        if said_by.is_strange(frame) || (foreign && !said_by.has_come(frame)) {
             let end = &self.ends[toward as usize];
             let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
             let read = parse(frame, frame.len() as u32);
-            let believed = read.is_ok_and(|segment| end.may_take(&segment, frame, heard));
+            let believed = read.is_ok_and(|segment| {
+                // A box lets what it holds leave with a TSval as new as what has left before.
+                let said = segment.options.timestamps.map(|stamps| stamps.val);
+                let raised = said.filter(|tsval| said_by.has_said(*tsval));
+                let segment = raised.map_or(segment, |_| end.with_newest_tsval(&segment));
+                end.may_take(&segment, frame, heard)
+            });
             self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
         }
         self.hear(node, from, frame);
