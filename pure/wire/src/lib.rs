@@ -13,6 +13,7 @@ mod network;
 mod options;
 mod parse;
 mod peer;
+mod rewrite;
 mod segment;
 mod template;
 
@@ -24,6 +25,7 @@ pub use insert::{insert_option, remove_option};
 pub use key::{Addr, FlowKey, NoFlowKey};
 pub use parse::parse;
 pub use peer::{MarkedBytes, PeerOption};
+pub use rewrite::{AckRewrite, DataRewrite, SackRewrite};
 pub use segment::{
     ChecksumState, Ecn, Flags, Layout, SackBlocks, Segment, TcpOptions, Timestamps, Unparsed,
 };

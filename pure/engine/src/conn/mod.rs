@@ -302,7 +302,7 @@ impl Conn {
                 };
                 let floor = flow.tsval_floor();
                 if let (Some(floor), Some(other)) = (floor, &mut self.flows[side.other().index()]) {
-                    other.feedback.raise_tsval(floor);
+                    other.raise_shown_tsval(floor);
                 }
             }
         }
@@ -322,7 +322,7 @@ impl Conn {
         let Some(gate) = &mut self.gate else { return };
         for side in [Side::Inside, Side::Outside] {
             if let Some(flow) = self.flows[side.index()].as_ref().filter(|f| f.enforcing()) {
-                let max_window = flow.feedback.max_window;
+                let max_window = flow.max_window_shown();
                 gate.note_shown_edge(side, flow.edge_numbers(), max_window);
             }
         }

@@ -35,7 +35,7 @@ impl Flow {
             return None;
         }
         ctx.counters.ack_packets += 1;
-        let same_window = self.feedback.window_said == segment.window;
+        let same_window = self.view.window_said() == segment.window;
         self.note_receiver(ctx.pool.head(pkt), segment, ack);
         let mut score = Score {
             ack: Ack::new(self.came_at(ctx, pkt), self.board.pipe()),
@@ -71,7 +71,7 @@ impl Flow {
         let edge = ack + (u64::from(segment.window) << self.setup.scale);
         // A window that closes without acknowledging anything new is believed when it is zero, as
         // Linux does (`tcp_may_update_window`): otherwise the segment may have been overtaken.
-        let overtaken = seq::later(self.feedback.receiver_next, segment.seq);
+        let overtaken = seq::later(self.view.receiver_next(), segment.seq);
         let closes = segment.window == 0 && !overtaken;
         if ack > self.board.una()
             || (ack == self.board.una() && (closes || edge > self.receiver_edge))
@@ -83,7 +83,7 @@ impl Flow {
         if known.is_none_or(|template| !template.has_addresses_of(head)) {
             self.template = Some(Template::of(head, segment));
         }
-        self.feedback.note_receiver(segment);
+        self.view.note_receiver(segment);
     }
 
     /// RFC 2883: a first block below the ACK, or within the second block, reports a duplicate.
@@ -124,7 +124,7 @@ impl Flow {
             self.deliver(0, score);
             if let Some(piece) = self.board.pop_acked(ack) {
                 ctx.held.segments -= 1;
-                self.feedback.newest_arrived_at = piece.arrived_at;
+                self.view.note_acked(piece.arrived_at);
                 self.drop_packet(ctx, piece.pkt);
             }
         }

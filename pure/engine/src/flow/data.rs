@@ -181,7 +181,7 @@ impl Flow {
             self.note_sender_retransmission(ctx, start, end);
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
-        if end <= self.feedback.ack {
+        if end <= self.view.ack() {
             // The sender knows that the receiver has this: it asks whether the receiver is alive.
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
@@ -197,7 +197,7 @@ impl Flow {
         if self.in_charge() {
             ctx.counters.sender_retransmissions_absorbed += 1;
             self.replace_held(ctx, segment, pkt, (start, end));
-            self.feedback.absorbed = Some((start, end));
+            self.view.absorb(start, end);
             return self.pump(ctx);
         }
         ctx.counters.sender_retransmissions_passed += 1;

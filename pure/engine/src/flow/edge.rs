@@ -57,15 +57,13 @@ impl Flow {
     /// The window field for an ACK of `ack` that moves the edge toward `target`. One that is older than
     /// what has been shown moves nothing: else each repetition would round the edge up once more.
     pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
-        if ack < self.feedback.ack {
+        if ack < self.view.ack() {
             // The sender takes no window from it either (RFC 9293 §3.10.7.4).
-            let units = (self.feedback.edge - ack) >> self.setup.scale;
+            let units = (self.view.edge() - ack) >> self.setup.scale;
             return units.min(u64::from(u16::MAX)) as u16;
         }
         let units = self.window_units(ack, target);
-        let window = u32::from(units) << self.setup.scale;
-        self.feedback.max_window = self.feedback.max_window.max(window);
-        self.feedback.edge = self.feedback.edge.max(ack + u64::from(window));
+        self.view.show_window(ack, units, self.setup.scale);
         units
     }
 
@@ -81,7 +79,7 @@ impl Flow {
         let Some(ack) = ack.filter(|_| self.enforcing()) else {
             return;
         };
-        let room = self.feedback.edge.saturating_sub(ack);
+        let room = self.view.edge().saturating_sub(ack);
         let units = room.div_ceil(1 << self.setup.scale);
         if units < u64::from(segment.window) {
             Editor::new(ctx.pool.head_mut(pkt), segment).set_window(units as u16);
@@ -94,18 +92,18 @@ impl Flow {
         let units = self.window_units(ack, target);
         let edge = ack + (u64::from(units) << self.setup.scale);
         // What only rounding would add is worth no packet.
-        edge.min(target).saturating_sub(self.feedback.edge)
+        edge.min(target).saturating_sub(self.view.edge())
     }
 
     /// Rounded up to the scale's unit, yet not beyond the receiver's own edge unless that was shown
     /// before.
     fn window_units(&self, ack: u64, target: u64) -> u16 {
         let scale = self.setup.scale;
-        let target = self.align(ack, target).max(self.feedback.edge);
+        let target = self.align(ack, target).max(self.view.edge());
         let mut units = target.saturating_sub(ack).div_ceil(1 << scale);
         if ack + (units << scale) > self.receiver_edge {
             let floor = self.receiver_edge.saturating_sub(ack) >> scale;
-            if ack + (floor << scale) >= self.feedback.edge {
+            if ack + (floor << scale) >= self.view.edge() {
                 units = floor;
             }
         }
@@ -119,7 +117,7 @@ impl Flow {
     fn align(&self, ack: u64, target: u64) -> u64 {
         let mss = u64::from(self.host.path().mss);
         let base = self.board.nxt().max(ack);
-        let lowest = self.feedback.edge.max(base + 1);
+        let lowest = self.view.edge().max(base + 1);
         if target <= base || !self.in_charge() {
             return target;
         }
@@ -145,18 +143,18 @@ impl Flow {
     pub(crate) fn allowed_edge(&self) -> u64 {
         let tolerance = u64::from(self.verdict.police_tolerance.unwrap_or(0));
         let probe = PROBE_SEGMENTS * u64::from(self.host.path().mss);
-        self.feedback.edge + probe.max(tolerance)
+        self.view.edge() + probe.max(tolerance)
     }
 
     /// The edge shown and the edge allowed, as sequence numbers.
     pub(crate) fn edge_numbers(&self) -> (u32, u32) {
-        let edges = (self.feedback.edge, self.allowed_edge());
+        let edges = (self.view.edge(), self.allowed_edge());
         let number = |edge| seq::number(self.setup.iss, edge);
         (number(edges.0), number(edges.1))
     }
 
     /// The sender has used up the edge it was shown.
     pub(crate) fn at_edge(&self) -> bool {
-        self.board.nxt() + u64::from(self.host.path().mss) > self.feedback.edge
+        self.board.nxt() + u64::from(self.host.path().mss) > self.view.edge()
     }
 }

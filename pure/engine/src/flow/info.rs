@@ -127,7 +127,7 @@ impl Flow {
             ssthresh: control.ssthresh,
             pacing_rate: self.pacing_rate,
             delivery_rate: path.max_bw,
-            edge: self.feedback.edge.saturating_sub(self.board.una()),
+            edge: self.view.edge().saturating_sub(self.board.una()),
             inflight: self.board.inflight(),
             queued: self.board.queued(),
             min_rtt: if path.min_rtt == Nanos::MAX {

@@ -1,16 +1,21 @@
 //! One flow: one direction of data of a connection, from its sender to its receiver.
 //!
-//! `data` takes in what the sender sends, `ack` what the receiver acknowledges, `send` decides what
-//! leaves, `edge`, `feedback` and `own_acks` what the
-//! sender is shown, `repair` loss and timers, `handback` the
-//! end of repair, `police` what no sender may do, `review` when the algorithm is to be another one, `watch` and `watched` a sender
-//! that keeps its own congestion control. `hold`, `ranges`, `rate`, `rack`, `pace` are the parts they work with.
+//! Its state has three parts with walls: the `scoreboard` (what was sent, delivered and lost), the `sender_view` (what the
+//! sender has been shown), and the host of the algorithm (`windlass_cc::host`). What happens, in order:
+//!
+//! * `data` takes in what the sender sends; `police` refuses what no sender may do.
+//! * `ack` takes in what the receiver acknowledges; `repair` finds what is lost, and keeps the timers.
+//! * `send` decides what leaves, at whose pace (`pace`); `copies` sends things twice.
+//! * `acks`, `edge` and `own_acks` decide what the sender is shown.
+//! * `handback` gives the flow to its sender, `sight` after a time out of sight.
+//! * `review` asks whether the algorithm is to be another one; `transfers` tells policy what came of it.
+//! * `watch` and `watched` follow a sender that keeps its own congestion control.
 
 mod ack;
+mod acks;
 mod copies;
 mod data;
 mod edge;
-mod feedback;
 mod handback;
 mod info;
 mod own_acks;
@@ -20,6 +25,7 @@ mod repair;
 mod review;
 mod scoreboard;
 mod send;
+mod sender_view;
 mod sight;
 mod train;
 mod transfers;
@@ -34,11 +40,11 @@ use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
-use feedback::Feedback;
 pub use info::FlowInfo;
 use pace::Pacer;
 use review::Review;
 use scoreboard::Scoreboard;
+use sender_view::SenderView;
 use train::Train;
 use transfers::Transfers;
 use watch::Watch;
@@ -148,7 +154,8 @@ pub(crate) struct Flow {
     pacing_rate: Option<u64>,
     train: Train,
     copies: Copies,
-    pub feedback: Feedback,
+    /// What the sender has been shown.
+    view: SenderView,
     /// The receiver has asked for CWR in the open reaction to marks.
     cwr_asked: bool,
     /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
@@ -209,7 +216,7 @@ impl Flow {
             pacing_rate: verdict.cap,
             train: Train::default(),
             copies: Copies::default(),
-            feedback: Feedback::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
+            view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
             cwr_asked: false,
             marks_due: None,
             marked_bytes: 0,
@@ -347,8 +354,7 @@ impl Flow {
             delivered,
             lost,
             self.pacer.next,
-            self.feedback.ack,
-            self.feedback.edge,
+            self.view.touch(),
             self.board.touch(),
             self.receiver_edge,
             u64::from(self.setup.iss),
@@ -375,7 +381,7 @@ impl Flow {
             self.rto_at,
             self.probe_at,
             self.rack_at,
-            self.feedback.poll_at(),
+            self.view.poll_at(),
             self.waits_until(),
         ];
         timers.into_iter().flatten().min()
@@ -387,7 +393,7 @@ impl Flow {
             return;
         }
         self.on_repair_timers(ctx);
-        self.on_feedback_timer(ctx);
+        self.on_ack_timer(ctx);
         self.pump(ctx);
     }
 

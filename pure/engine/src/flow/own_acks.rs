@@ -20,16 +20,15 @@ impl Flow {
     /// the box for its turn.
     pub(crate) fn repeat_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if self.enforcing() {
-            self.make_ack(ctx, self.feedback.ack);
+            self.make_ack(ctx, self.view.ack());
         }
     }
 
     /// The absorbed probe, once `ack` covers it: a DSACK block tells a sender that does SACK that
     /// its probe repaired nothing.
     pub(super) fn dsack_due(&self, ack: u64) -> Option<(u64, u64)> {
-        self.feedback
-            .absorbed
-            .filter(|(_, end)| *end <= ack && self.setup.sender_sacks)
+        let absorbed = self.view.absorbed_below(ack);
+        absorbed.filter(|_| self.setup.sender_sacks)
     }
 
     /// The sender sent what the receiver has: it needs the ACK it has not seen, and the news that
@@ -40,7 +39,7 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        self.feedback.absorbed = Some((start, end));
+        self.view.absorb(start, end);
         self.drop_pending(ctx);
         self.make_ack(ctx, self.board.una());
     }
@@ -48,31 +47,26 @@ impl Flow {
     /// After sending: the edge has moved with what was sent. The sender is told before it has used
     /// up what it was shown, since it waits for room for a burst.
     pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if !self.in_charge() || ctx.now < self.feedback.updated_at + UPDATE_INTERVAL {
+        if !self.in_charge() || self.view.since_update(ctx.now) < UPDATE_INTERVAL {
             return;
         }
         let allowance = self.queue_allowance();
-        if self.feedback.edge > self.board.nxt() + allowance {
+        if self.view.edge() > self.board.nxt() + allowance {
             return;
         }
         let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
         let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        if self.edge_gain(self.feedback.ack, target) < least {
+        if self.edge_gain(self.view.ack(), target) < least {
             return;
         }
-        self.feedback.updated_at = ctx.now;
-        self.make_ack(ctx, self.feedback.ack);
+        self.view.note_update(ctx.now);
+        self.make_ack(ctx, self.view.ack());
     }
 
     /// What the receiver has SACKed, which was hidden from the sender: from here on it repairs, and would else hear of
     /// its losses by its own time-out.
     pub(super) fn tell_sacked<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        let mut blocks = SackBlocks::default();
-        for (left, right) in self.board.sacked_ranges(SACK_BLOCKS) {
-            let number = |offset| seq::number(self.setup.iss, offset);
-            blocks.blocks[usize::from(blocks.count)] = (number(left), number(right));
-            blocks.count += 1;
-        }
+        let blocks = self.blocks(self.board.sacked_ranges(SACK_BLOCKS));
         if self.enforcing() && self.setup.sender_sacks && blocks.count > 0 {
             self.send_ack(ctx, self.board.una(), blocks);
         }
@@ -81,35 +75,40 @@ impl Flow {
     /// An ACK of the box's own making: a number the receiver has sent, nothing newer than has been
     /// shown in its timestamp. False if there is no memory for it.
     pub(super) fn make_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64) -> bool {
-        let mut sack = SackBlocks::default();
         let dsack = self.dsack_due(ack);
-        if let Some((left, right)) = dsack {
-            let number = |offset| seq::number(self.setup.iss, offset);
-            sack.count = 1;
-            sack.blocks[0] = (number(left), number(right));
-        }
+        let sack = self.blocks(dsack.into_iter());
         let sent = self.send_ack(ctx, ack, sack);
         if sent && dsack.is_some() {
-            self.feedback.absorbed = None;
+            self.view.forget_absorbed();
             ctx.counters.dsacks_told += 1;
         }
         sent
+    }
+
+    /// At most [`SACK_BLOCKS`] ranges of the stream as SACK blocks.
+    fn blocks(&self, ranges: impl Iterator<Item = (u64, u64)>) -> SackBlocks {
+        let mut sack = SackBlocks::default();
+        for (block, range) in sack.blocks.iter_mut().zip(ranges.take(SACK_BLOCKS)) {
+            *block = self.numbers(range);
+            sack.count += 1;
+        }
+        sack
     }
 
     fn send_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, sack: SackBlocks) -> bool {
         let Some(template) = self.template else {
             return false;
         };
-        let timestamps = match (self.setup.timestamps, self.feedback.tsval) {
+        let timestamps = match (self.setup.timestamps, self.view.tsval()) {
             (false, _) => None,
             (true, Some(val)) => Some(Timestamps {
                 val,
-                ecr: self.feedback.tsecr,
+                ecr: self.view.tsecr(),
             }),
             (true, None) => return false,
         };
         let mut fields = AckFields {
-            seq: self.feedback.receiver_next,
+            seq: self.view.receiver_next(),
             ack: seq::number(self.setup.iss, ack),
             flags: Flags::ACK,
             window: 0,
@@ -136,14 +135,7 @@ impl Flow {
 
     /// The last acknowledgement shown, as header fields (for packets of the other direction).
     pub(crate) fn shown_fields(&mut self) -> (u32, u16) {
-        let (ack, scale) = (self.feedback.ack, self.setup.scale);
-        let units = self
-            .feedback
-            .edge
-            .saturating_sub(ack)
-            .div_ceil(1 << scale)
-            .min(u64::from(u16::MAX));
-        self.feedback.edge = self.feedback.edge.max(ack + (units << scale));
-        (seq::number(self.setup.iss, ack), units as u16)
+        let units = self.view.repeat_window(self.setup.scale);
+        (seq::number(self.setup.iss, self.view.ack()), units)
     }
 }

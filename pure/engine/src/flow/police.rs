@@ -28,7 +28,7 @@ impl Flow {
             return false;
         };
         let follows = self.policed_at == Some(self.board.nxt()) && start > self.board.nxt();
-        let beyond = end > self.feedback.edge + u64::from(tolerance);
+        let beyond = end > self.view.edge() + u64::from(tolerance);
         if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
             if start <= self.board.nxt() {
                 self.policed_at = None;

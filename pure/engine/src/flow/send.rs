@@ -2,7 +2,7 @@
 
 use windlass_cc::host::{Departure, rate_by_window, wanted_rate};
 use windlass_cc::{MILLISECOND, Nanos, Phase};
-use windlass_wire::{Editor, Flags, Timestamps, parse};
+use windlass_wire::{DataRewrite, Timestamps, parse};
 
 use super::{Flow, LimitedBy};
 use crate::context::Context;
@@ -70,7 +70,7 @@ impl Flow {
     /// A receiver that has closed its window is asked whether it has opened it again after a time-out,
     /// not at once (RFC 9293 §3.8.6.1). What its sender has sent beyond the edge is its own question.
     fn may_probe_window(&mut self, now: Nanos, start: u64) -> bool {
-        if self.board.inflight() > 0 || start >= self.feedback.edge {
+        if self.board.inflight() > 0 || start >= self.view.edge() {
             return self.board.inflight() == 0;
         }
         let due = now + self.rto();
@@ -216,43 +216,39 @@ impl Flow {
     /// retransmission of its own would carry it, and what the box owes the receiver.
     pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
         let piece = self.board.piece(index);
+        let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
         let cwr = self.cwr_due && !again;
         // It answers marks once, and not with each repair (RFC 3168 §6.1.5).
         let no_cwr = again && piece.cwr;
-        let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
         let floor = self
             .tsval_floor
             .filter(|floor| piece.start < floor.until)
-            .map(|f| f.val);
+            .map(|floor| floor.val);
         if !stale && !cwr && !no_cwr && floor.is_none() {
             return;
         }
         let Some(pkt) = piece.pkt else { return };
-        let len = ctx.pool.len(pkt);
-        let Ok(segment) = parse(ctx.pool.head(pkt), len) else {
+        let Ok(segment) = parse(ctx.pool.head(pkt), ctx.pool.len(pkt)) else {
             return;
         };
-        let mut editor = Editor::new(ctx.pool.head_mut(pkt), &segment);
-        if stale && !seq::later(segment.ack, self.latest.ack) {
-            editor.set_ack(self.latest.ack);
-            editor.set_window(self.latest.window);
-            editor.blank_sack();
-        }
-        if let Some(stamps) = segment.options.timestamps {
-            let floor = floor.filter(|f| seq::later(*f, stamps.val));
-            let newest = self.latest.stamps.filter(|_| stale).unwrap_or(stamps);
-            editor.set_timestamps(Timestamps {
-                val: floor.unwrap_or(stamps.val),
-                ecr: newest.ecr,
-            });
-        }
+        let newer = stale && !seq::later(segment.ack, self.latest.ack);
+        let stamps = segment.options.timestamps;
+        let rewrite = DataRewrite {
+            ack: newer.then_some((self.latest.ack, self.latest.window)),
+            timestamps: stamps.map(|stamps| {
+                let newest = self.latest.stamps.filter(|_| stale).unwrap_or(stamps);
+                let raised = floor.filter(|floor| seq::later(*floor, stamps.val));
+                Timestamps {
+                    val: raised.unwrap_or(stamps.val),
+                    ecr: newest.ecr,
+                }
+            }),
+            cwr: (cwr || no_cwr).then_some(cwr),
+        };
+        rewrite.apply(ctx.pool.head_mut(pkt), &segment);
         if cwr {
-            editor.set_flags(segment.flags.with(Flags::CWR));
             self.cwr_due = false;
             ctx.counters.cwr_set += 1;
-        }
-        if no_cwr {
-            editor.set_flags(segment.flags.without(Flags::CWR));
         }
         self.board.note_cwr(index, cwr);
         self.board
@@ -270,7 +266,7 @@ impl Flow {
         }
         usage.note(self.limited_by == LimitedBy::Cwnd, self.board.inflight());
         let room =
-            self.feedback.edge.saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
+            self.view.edge().saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
         let has_room = self.limited_by == LimitedBy::Sender && room;
         if !has_room || self.board.lost_bytes() > 0 {
             self.idle_room_since = None;
@@ -297,7 +293,7 @@ impl Flow {
         let idle = ctx.now - self.last_sent_at;
         // What the sender did not send while there was room says nothing about the path.
         self.host.app_limited(self.board.inflight());
-        self.restart_rounds();
+        self.view.restart_rounds();
         if idle > self.rto() {
             self.host.idle_restart(ctx.now, idle);
             self.update_pacing();

@@ -22,7 +22,8 @@ impl Flow {
         self.cwr_due = false;
         (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
         (self.policed_at, self.turn, self.persist_at) = (None, None, None);
-        (self.tsval_floor, self.beyond_una, self.feedback.absorbed) = (None, None, None);
+        (self.tsval_floor, self.beyond_una) = (None, None);
+        self.view.forget_absorbed();
     }
 
     /// The ends have been seen to agree. What is outstanding now its sender repairs; then the flow is
@@ -42,14 +43,11 @@ impl Flow {
         };
         self.board.resume(una, nxt);
         self.receiver_edge = edge;
-        self.feedback.ack = self.board.una();
-        self.feedback.edge = self.feedback.edge.max(edge);
-        self.feedback.receiver_next = receiver.nxt;
+        self.view.resume(self.board.una(), edge, receiver.nxt);
         if let (Some(tsval), Some(tsecr)) = (receiver.tsval, receiver.tsecr) {
-            self.feedback.raise_tsval(tsval);
-            self.feedback.tsecr = tsecr;
+            self.view.resume_stamps(tsval, tsecr);
         }
-        self.restart_rounds();
+        self.view.restart_rounds();
         self.handed_back_until = Some(self.board.nxt());
         self.resumed = true;
     }
