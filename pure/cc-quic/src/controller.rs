@@ -377,6 +377,9 @@ impl QuicController {
 
     fn begin_recovery(&mut self) {
         if let Some(event) = self.recovery.begin() {
+            if self.host.episode().is_some() {
+                self.host.recovered(event.now);
+            }
             let (point, before) = (self.newest_order + 1, event.inflight_before);
             self.host
                 .congested(event.now, event.signal, point, before, event.lost);

@@ -17,7 +17,7 @@ pub struct Controller {
     /// The open recovery episode of a window-based algorithm.
     prr: Option<Prr>,
     /// What an algorithm that was in charge before goes on learning.
-    warm: Option<Warm>,
+    warm: Option<Box<Warm>>,
     /// No window is smaller than this.
     mss: u64,
     /// What both want now: asked for much more often than it changes.
@@ -212,12 +212,13 @@ impl Controller {
             roomy: self.leaves_room(path),
             ..*path
         };
-        self.warm = Warm::of(&self.algorithm).or(self.warm);
+        self.warm = Warm::of(&self.algorithm).map(Box::new).or(self.warm.take());
         self.algorithm = settings.into().start(path, seed);
         if self.replace_failed(path) {
             return;
         }
-        self.warm = self.warm.and_then(|warm| warm.revive(&mut self.algorithm));
+        let warm = self.warm.take();
+        self.warm = warm.filter(|warm| !warm.revive(&mut self.algorithm));
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }

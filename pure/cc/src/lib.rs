@@ -88,7 +88,7 @@ pub use parameter::{
 };
 pub use path::{Path, Recent};
 pub use prr::Prr;
-pub use rate_sampler::{RateSampler, RateSnapshot};
+pub use rate_sampler::{Newest, RateSampler, RateSnapshot};
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
 pub use scale::{bytes_over, mul_div, rate_over};
 pub use seeded::Seeded;

@@ -16,8 +16,11 @@ pub struct RateSnapshot {
 }
 
 /// The newest packet that the ACK at hand delivers.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Newest(Option<Delivered>);
+
 #[derive(Clone, Copy, Debug)]
-struct Newest {
+struct Delivered {
     sent_at: Nanos,
     end: u64,
     snapshot: RateSnapshot,
@@ -34,7 +37,6 @@ pub struct RateSampler {
     app_limited_until: u64,
     /// `C.lost`, bytes marked lost so far: kept by the caller.
     pub lost: u64,
-    newest: Option<Newest>,
 }
 
 impl RateSampler {
@@ -58,13 +60,18 @@ impl RateSampler {
     /// A packet of `len` bytes that ends at offset `end` and was sent at `sent_at` has been
     /// delivered.
     #[inline]
-    pub fn on_delivered(&mut self, len: u64, sent_at: Nanos, end: u64, snapshot: &RateSnapshot) {
+    pub fn on_delivered(
+        &mut self,
+        newest: &mut Newest,
+        len: u64,
+        sent_at: Nanos,
+        end: u64,
+        snapshot: &RateSnapshot,
+    ) {
         self.delivered += len;
-        let newer = self
-            .newest
-            .is_none_or(|n| (sent_at, end) > (n.sent_at, n.end));
+        let newer = newest.0.is_none_or(|n| (sent_at, end) > (n.sent_at, n.end));
         if newer {
-            self.newest = Some(Newest {
+            newest.0 = Some(Delivered {
                 sent_at,
                 end,
                 snapshot: *snapshot,
@@ -87,11 +94,11 @@ impl RateSampler {
     /// The sample of the ACK at hand, if it makes a valid one. Intervals shorter than `min_rtt`
     /// are not believed: they come from ACKs that were compressed on their way.
     #[inline]
-    pub fn take(&mut self, now: Nanos, min_rtt: Nanos) -> Option<RateSample> {
+    pub fn take(&mut self, newest: Newest, now: Nanos, min_rtt: Nanos) -> Option<RateSample> {
         if self.is_app_limited() && self.delivered > self.app_limited_until {
             self.app_limited_until = 0;
         }
-        let newest = self.newest.take()?;
+        let newest = newest.0?;
         let snapshot = newest.snapshot;
         self.delivered_at = now;
         self.first_sent_at = newest.sent_at;
@@ -123,6 +130,7 @@ mod tests {
     /// the slower of the two.
     #[test]
     fn the_longer_interval_counts() {
+        let mut newest = Newest::default();
         let mut sampler = RateSampler::default();
         let mut sent = Vec::new();
         for i in 0..10u64 {
@@ -132,8 +140,8 @@ mod tests {
         let mut last = None;
         for (i, (at, snapshot)) in sent.iter().enumerate() {
             let now = 100 * MILLISECOND + 2 * i as u64 * MILLISECOND;
-            sampler.on_delivered(1000, *at, (i as u64 + 1) * 1000, snapshot);
-            last = sampler.take(now, 100 * MILLISECOND);
+            sampler.on_delivered(&mut newest, 1000, *at, (i as u64 + 1) * 1000, snapshot);
+            last = sampler.take(std::mem::take(&mut newest), now, 100 * MILLISECOND);
         }
         let last = last.expect("118 ms is long enough");
         assert_eq!(last.delivered, 10_000);
@@ -144,12 +152,18 @@ mod tests {
 
     #[test]
     fn app_limited_until_the_bubble_is_delivered() {
+        let mut newest = Newest::default();
         let mut sampler = RateSampler::default();
         sampler.mark_app_limited(1000);
         let snapshot = sampler.on_sent(1, true, 1500);
         assert!(snapshot.app_limited);
-        sampler.on_delivered(1500, 1, 1500, &snapshot);
-        assert!(sampler.take(MILLISECOND, 1).expect("valid").app_limited);
+        sampler.on_delivered(&mut newest, 1500, 1, 1500, &snapshot);
+        assert!(
+            sampler
+                .take(std::mem::take(&mut newest), MILLISECOND, 1)
+                .expect("valid")
+                .app_limited
+        );
         assert_eq!(sampler.app_limited_until, 0);
     }
 
@@ -157,11 +171,14 @@ mod tests {
     /// packet.
     #[test]
     fn an_empty_bubble_ends_with_the_next_packet() {
+        let mut newest = Newest::default();
         let mut sampler = RateSampler::default();
         sampler.mark_app_limited(0);
         let snapshot = sampler.on_sent(5, true, 1448);
-        sampler.on_delivered(1448, 5, 1448, &snapshot);
-        let sample = sampler.take(105, 100).expect("a whole RTT");
+        sampler.on_delivered(&mut newest, 1448, 5, 1448, &snapshot);
+        let sample = sampler
+            .take(std::mem::take(&mut newest), 105, 100)
+            .expect("a whole RTT");
         assert!(sample.app_limited && !sampler.is_app_limited());
     }
 
@@ -169,28 +186,40 @@ mod tests {
     /// their time from it (Linux: an ACK older than the newest).
     #[test]
     fn time_counts_from_the_last_sample() {
+        let mut newest = Newest::default();
         let mut sampler = RateSampler::default();
         let first = sampler.on_sent(0, true, 1000);
         let second = sampler.on_sent(0, false, 2000);
-        sampler.on_delivered(1000, 0, 1000, &first);
+        sampler.on_delivered(&mut newest, 1000, 0, 1000, &first);
         let third = sampler.on_sent(120, false, 2000);
-        sampler.on_delivered(1000, 0, 2000, &second);
-        let sample = sampler.take(150, 100).expect("longer than the RTT");
+        sampler.on_delivered(&mut newest, 1000, 0, 2000, &second);
+        let sample = sampler
+            .take(std::mem::take(&mut newest), 150, 100)
+            .expect("longer than the RTT");
         assert_eq!((sample.delivered, sample.interval), (2000, 150));
-        sampler.on_delivered(1000, 120, 3000, &third);
-        let sample = sampler.take(250, 100).expect("longer than the RTT");
+        sampler.on_delivered(&mut newest, 1000, 120, 3000, &third);
+        let sample = sampler
+            .take(std::mem::take(&mut newest), 250, 100)
+            .expect("longer than the RTT");
         assert_eq!((sample.delivered, sample.interval), (2000, 250));
     }
 
     #[test]
     fn a_sample_knows_what_was_lost_since_its_packet_left() {
+        let mut newest = Newest::default();
         let mut sampler = RateSampler {
             lost: 1000,
             ..RateSampler::default()
         };
         let snapshot = sampler.on_sent(0, true, 3000);
         sampler.lost += 2000;
-        sampler.on_delivered(1000, 0, 3000, &snapshot);
-        assert_eq!(sampler.take(100, 100).expect("valid").lost, 2000);
+        sampler.on_delivered(&mut newest, 1000, 0, 3000, &snapshot);
+        assert_eq!(
+            sampler
+                .take(std::mem::take(&mut newest), 100, 100)
+                .expect("valid")
+                .lost,
+            2000
+        );
     }
 }

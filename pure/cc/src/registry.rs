@@ -17,10 +17,9 @@ macro_rules! registry {
     ($($module:ident::$variant:ident = $name:literal;)+) => {
         /// Any of the algorithms, as plain data.
         #[derive(Clone, Debug)]
-        // A flow holds one of them in place, whichever it is: a pointer would cost an allocation.
-        #[allow(clippy::large_enum_variant)]
+        // A flow pays for the one it has, and not for the largest of them.
         pub enum Algorithm {
-            $(#[doc = $name] $variant(crate::$module::$variant),)+
+            $(#[doc = $name] $variant(Box<crate::$module::$variant>),)+
             /// One from outside.
             Plugin(Box<Plugin>),
         }
@@ -121,7 +120,7 @@ macro_rules! registry {
             pub(crate) fn start(&self, path: &Path, seed: u64) -> Algorithm {
                 match self {
                     $(AnyParameters::$variant(p) => {
-                        Algorithm::$variant(CongestionControl::new(path, p, seed))
+                        Algorithm::$variant(Box::new(CongestionControl::new(path, p, seed)))
                     })+
                     AnyParameters::Plugin(p) => {
                         Algorithm::Plugin(Box::new(Plugin::new(path, p, seed)))

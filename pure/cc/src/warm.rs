@@ -36,14 +36,14 @@ impl Warm {
         self.law.on_ack(event, &mut window, path, &self.parameters);
     }
 
-    /// Gives what has been learned back to the algorithm, if it is the one that it belongs to.
-    pub fn revive(self, algorithm: &mut Algorithm) -> Option<Warm> {
+    /// Gives what has been learned back to the algorithm. False if it is not the one that it belongs to.
+    pub fn revive(&self, algorithm: &mut Algorithm) -> bool {
         match algorithm {
             Algorithm::Illinois(illinois) => {
                 illinois.law = self.law;
-                None
+                true
             }
-            _ => Some(self),
+            _ => false,
         }
     }
 }

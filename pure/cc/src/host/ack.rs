@@ -1,6 +1,6 @@
 //! One ACK while it is taken in.
 
-use crate::{ByteRate, Nanos, RateSample, RateSnapshot};
+use crate::{ByteRate, Nanos, Newest, RateSample, RateSnapshot};
 
 /// What one ACK, or one timer that has noticed losses, has brought about so far.
 #[derive(Clone, Copy, Debug, Default)]
@@ -13,6 +13,7 @@ pub struct Ack {
     pub(super) lost_ranges: u32,
     pub(super) rtt: Option<Nanos>,
     rtt_of: Nanos,
+    pub(super) newest: Newest,
     pub(super) rate: Option<RateSample>,
     pub(super) marked: u64,
 }

@@ -45,10 +45,9 @@ impl Host {
         self.episode.is_some() || self.marks.is_some_and(|marks| marks.told)
     }
 
-    /// Opens an episode for what lies before `point`; one that is open ends with it. `lost` of the `before` bytes in
-    /// flight are.
+    /// Opens an episode for what lies before `point`. `lost` of the `before` bytes in flight are. One that is open is part
+    /// of it, unless the sender says before that it is over.
     pub fn congested(&mut self, now: Nanos, signal: Signal, point: u64, before: u64, lost: u64) {
-        self.recovered(now);
         self.episode = Some(Episode {
             point,
             timeout: false,
@@ -56,13 +55,10 @@ impl Host {
         self.congestion(now, signal, before, lost);
     }
 
-    /// The open episode ends. True if there was one.
-    pub fn recovered(&mut self, now: Nanos) -> bool {
-        let open = self.episode.take().is_some();
-        if open {
-            self.controller.on_recovery_exit(now, &self.path);
-        }
-        open
+    /// The open episode is over.
+    pub fn recovered(&mut self, now: Nanos) {
+        self.episode = None;
+        self.controller.on_recovery_exit(now, &self.path);
     }
 
     /// More has been sent that belongs to the open episode: its sender did not know of it yet.

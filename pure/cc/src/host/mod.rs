@@ -8,6 +8,7 @@
 
 mod ack;
 mod episode;
+mod measured;
 mod pacing;
 mod usage;
 
@@ -165,10 +166,13 @@ impl Host {
     pub fn delivered(&mut self, ack: &mut Ack, packet: &Delivery) {
         ack.delivered += packet.bytes;
         match packet.snapshot {
-            Some(snapshot) => {
-                self.sampler
-                    .on_delivered(packet.bytes, packet.sent_at, packet.position, &snapshot);
-            }
+            Some(snapshot) => self.sampler.on_delivered(
+                &mut ack.newest,
+                packet.bytes,
+                packet.sent_at,
+                packet.position,
+                &snapshot,
+            ),
             None => self.sampler.delivered += packet.bytes,
         }
     }
@@ -198,7 +202,7 @@ impl Host {
     /// The same for a sender whose stack has measured the RTT.
     #[inline]
     pub fn measure_rate(&mut self, ack: &mut Ack, now: Nanos) {
-        ack.rate = self.sampler.take(ack.at, self.path.min_rtt);
+        ack.rate = self.sampler.take(ack.newest, ack.at, self.path.min_rtt);
         if let Some(rate) = &ack.rate {
             self.path.on_rate(rate, now);
         }

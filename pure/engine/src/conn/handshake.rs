@@ -164,7 +164,7 @@ impl Conn {
         };
         self.ends[sender].handshake_rtt = Some(now - sent_at);
         if let Some(flow) = &mut self.flows[sender] {
-            flow.handshake_rtt = Some(now - sent_at);
+            flow.set_handshake_rtt(Some(now - sent_at));
         }
     }
 
@@ -310,7 +310,7 @@ impl Conn {
             }
             let setup = self.setup(side, &verdict);
             let mut flow = Box::new(Flow::new(setup, verdict, settled_at));
-            flow.handshake_rtt = self.ends[side.index()].handshake_rtt;
+            flow.set_handshake_rtt(self.ends[side.index()].handshake_rtt);
             self.flows[side.index()] = Some(flow);
             ctx.counters.flows_governed += 1;
             if let Some(arm) = verdict.arm {

@@ -13,7 +13,7 @@ use crate::admission::Bucket;
 use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::Decide;
-use crate::flow::{Flow, Latest};
+use crate::flow::Flow;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
@@ -295,11 +295,7 @@ impl Conn {
             let other = self.flows[side.other().index()].as_mut();
             let shown = other.filter(|f| f.enforcing()).map(|f| f.shown_fields());
             if let (Some((ack, window)), Some(flow)) = (shown, &mut self.flows[side.index()]) {
-                flow.latest = Latest {
-                    ack,
-                    window,
-                    ..flow.latest
-                };
+                flow.set_latest(ack, window);
                 let floor = flow.tsval_floor();
                 if let (Some(floor), Some(other)) = (floor, &mut self.flows[side.other().index()]) {
                     other.raise_shown_tsval(floor);

@@ -25,7 +25,7 @@ impl Flow {
         segment: &Segment,
         pkt: Pkt,
     ) -> Option<u64> {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return None;
         }
         let ack = seq::offset(self.setup.iss, segment.ack, self.board.una()).filter(|a| *a >= 1)?;
@@ -77,11 +77,11 @@ impl Flow {
             || (ack == self.board.una() && (closes || edge > self.receiver_edge))
         {
             self.receiver_edge = edge;
-            self.persist_at = None;
+            self.timers.persist_at = None;
         }
-        let known = self.template.as_ref();
+        let known = self.cold.template.as_ref();
         if known.is_none_or(|template| !template.has_addresses_of(head)) {
-            self.template = Some(Template::of(head, segment));
+            self.cold.template = Some(Template::of(head, segment));
         }
         self.view.note_receiver(segment);
     }
@@ -109,7 +109,7 @@ impl Flow {
         if self.copies.any_sent() {
             return true;
         }
-        self.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
+        self.cold.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
         if self.host.episode().is_some() && self.board.note_needless() {
             ctx.counters.spurious += 1;
             self.host.spurious(ctx.now);
@@ -129,12 +129,12 @@ impl Flow {
             }
         }
         self.board.advance(ack, u64::from(self.host.path().mss));
-        self.beyond_una = None;
+        self.hands.beyond_una = None;
         if ack == self.board.nxt() {
-            self.transfers.on_all_acked(ctx.now, ack);
+            self.cold.transfers.on_all_acked(ctx.now, ack);
         }
-        self.sender_tries = 0;
-        self.rto_backoff = 0;
+        self.hands.sender_tries = 0;
+        self.timers.backoff = 0;
         let repairing = self.host.episode();
         if !self.setup.receiver_sacks && repairing.is_some_and(|e| ack < e.point && !e.timeout) {
             // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
@@ -316,19 +316,19 @@ impl Flow {
             .host
             .marked(now, ack, marked, self.board.una(), self.board.sent_nxt())
         {
-            self.cwr_asked = false;
+            self.words.cwr_asked = false;
         }
         let asks = self.setup.ecn && segment.flags.has(Flags::ECE);
-        if asks && self.host.is_marked() && !self.cwr_asked {
-            self.cwr_asked = true;
-            self.cwr_due = self.in_charge();
+        if asks && self.host.is_marked() && !self.words.cwr_asked {
+            self.words.cwr_asked = true;
+            self.words.cwr_due = self.in_charge();
         }
     }
 
     /// The other box says that so many bytes more were marked; `None`: there is no other box.
     pub(crate) fn hear_marks(&mut self, marked: Option<u64>) {
-        self.marks_due = marked.map(|marked| self.marks_due.unwrap_or(0) + marked);
-        self.marked_bytes += marked.unwrap_or(0);
+        self.cold.marks_due = marked.map(|marked| self.cold.marks_due.unwrap_or(0) + marked);
+        self.cold.marked_bytes += marked.unwrap_or(0);
     }
 
     /// How much of what has been delivered was marked, bytes; `None`: no mark is reported. The
@@ -336,7 +336,7 @@ impl Flow {
     /// an ACK delivers counts as marked: exact for receivers of RFC 8257, too much for those of
     /// RFC 3168, which repeat it until they see CWR.
     fn take_marks(&mut self, segment: &Segment, delivered: u64) -> Option<u64> {
-        if let Some(due) = &mut self.marks_due {
+        if let Some(due) = &mut self.cold.marks_due {
             let marked = (*due).min(delivered);
             *due -= marked;
             return (marked > 0).then_some(marked);

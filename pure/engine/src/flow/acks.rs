@@ -166,7 +166,7 @@ impl Flow {
     fn decide_ack(&mut self, held_limit: u64, segment: &Segment, ack: u64) -> AckRewrite {
         let target = self.target_edge(held_limit);
         let window = self.show_edge(ack, target);
-        let hides = self.handed_back_until.is_none();
+        let hides = self.hands.back_until.is_none();
         let sack = match self.dsack_due(ack).filter(|_| segment.at.sack != 0) {
             _ if !hides => SackRewrite::Keep,
             Some(block) => SackRewrite::Only(self.numbers(block)),

@@ -88,8 +88,8 @@ impl Flow {
             .copied()
             .filter(|p| p.due <= ctx.now)
         {
-            if !self.pacer.may_send(ctx.now) {
-                self.copies.not_before = self.pacer.next;
+            if !self.pacing.pacer.may_send(ctx.now) {
+                self.copies.not_before = self.pacing.pacer.next;
                 return;
             }
             self.copies.planned.pop_front();
@@ -131,13 +131,13 @@ impl Flow {
             .send_copy(index, ctx.now, self.setup.receiver_sacks);
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
-        let rate = self.pacing_rate;
+        let rate = self.pacing.rate;
         let longest = self.longest_pause(len);
-        self.pacer.on_sent(ctx.now, len, rate, longest);
+        self.pacing.pacer.on_sent(ctx.now, len, rate, longest);
         self.copies.sent += 1;
         self.copies.early_sent += u64::from(!next.repair);
-        self.tally.copies += 1;
-        self.tally.copied_bytes += len;
+        self.cold.tally.copies += 1;
+        self.cold.tally.copied_bytes += len;
         ctx.counters.copies += 1;
         ctx.counters.bytes_resent += len;
     }

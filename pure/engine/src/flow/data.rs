@@ -26,7 +26,7 @@ impl Flow {
         let to = self.setup.sender.other();
         let len = u64::from(segment.seq_len());
         let start = seq::offset(self.setup.iss, segment.seq, self.board.nxt());
-        if len == 0 || self.pass.is_some() {
+        if len == 0 || self.hands.pass.is_some() {
             return ctx.emit(pkt, to, segment);
         }
         let Some(start) = start.filter(|s| *s >= 1) else {
@@ -40,7 +40,7 @@ impl Flow {
         if !self.polices() && end > self.allowed_edge() {
             self.on_data_beyond_edge(ctx, start);
         }
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return ctx.emit(pkt, to, segment);
         }
         if end <= self.board.nxt() {
@@ -77,19 +77,25 @@ impl Flow {
         // Of those that acknowledge the same, the one with the newest data has the window (RFC 9293
         // §3.10.7.4, SND.WL1), or the one that opens it: a retransmission says what is true now. One
         // that comes once more, late, must not close it again.
-        let newer = seq::later(segment.seq, self.latest.seq);
-        let closes = window == 0 && segment.seq == self.latest.seq;
-        let overtaken =
-            segment.ack == self.latest.ack && !(newer || closes) && window <= self.latest.window;
-        if seq::later(self.latest.ack, segment.ack) || overtaken {
+        let newer = seq::later(segment.seq, self.words.latest.seq);
+        let closes = window == 0 && segment.seq == self.words.latest.seq;
+        let overtaken = segment.ack == self.words.latest.ack
+            && !(newer || closes)
+            && window <= self.words.latest.window;
+        if seq::later(self.words.latest.ack, segment.ack) || overtaken {
             return;
         }
-        self.latest = Latest {
+        self.words.latest = Latest {
             seq: segment.seq,
             ack: segment.ack,
             window,
-            stamps: segment.options.timestamps.or(self.latest.stamps),
+            stamps: segment.options.timestamps.or(self.words.latest.stamps),
         };
+    }
+
+    /// The other direction has shown this acknowledgement: packets that are held repeat it.
+    pub(crate) fn set_latest(&mut self, ack: u32, window: u16) {
+        (self.words.latest.ack, self.words.latest.window) = (ack, window);
     }
 
     fn on_new_data<P: Pool>(
@@ -108,16 +114,17 @@ impl Flow {
         }
         if self.board.una() == self.board.nxt() {
             self.on_restart(ctx);
-            let begins = self
-                .transfers
-                .on_data(ctx.now, self.board.una(), self.host.path().srtt);
+            let begins =
+                self.cold
+                    .transfers
+                    .on_data(ctx.now, self.board.una(), self.host.path().srtt);
             if begins {
                 self.watch_transfer();
             }
         }
         let mut piece = Piece::arrived(start, end, ctx.now);
         piece.ack = segment.ack;
-        piece.window = self.latest.window;
+        piece.window = self.words.latest.window;
         piece.partial_at = partial_at(segment);
         if !self.enforcing() {
             return self.forward_unheld(ctx, piece, pkt);
@@ -174,7 +181,7 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        self.tally.sender_retransmissions += 1;
+        self.cold.tally.sender_retransmissions += 1;
         if !self.enforcing() {
             ctx.counters.sender_retransmissions_passed += 1;
             self.watch_retransmission(ctx, start);
@@ -239,25 +246,26 @@ impl Flow {
         self.board
             .replace_packet(index, pkt, u64::from(freed), u64::from(taken));
         self.board
-            .note_words(index, segment.ack, self.latest.window);
+            .note_words(index, segment.ack, self.words.latest.window);
         self.board.note_partial(index, partial_at(segment));
     }
 
     /// The TSval that packets have been given at least, if any.
     pub(crate) fn tsval_floor(&self) -> Option<u32> {
-        self.tsval_floor.map(|floor| floor.val)
+        self.words.tsval_floor.map(|floor| floor.val)
     }
 
     /// From here on no packet leaves with an older TSval.
     pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
         let val = match self
+            .words
             .tsval_floor
             .filter(|floor| self.board.una() < floor.until)
         {
             Some(floor) if seq::later(floor.val, tsval) => floor.val,
             _ => tsval,
         };
-        self.tsval_floor = Some(TsvalFloor {
+        self.words.tsval_floor = Some(TsvalFloor {
             val,
             until: self.board.nxt(),
         });

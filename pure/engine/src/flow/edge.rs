@@ -30,7 +30,7 @@ impl Flow {
     /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
     /// window update. More would only raise the RTT that it sees.
     pub(crate) fn queue_allowance(&self) -> u64 {
-        let rate = self.pacing_rate.unwrap_or(0);
+        let rate = self.pacing.rate.unwrap_or(0);
         let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
         bytes_over(rate, QUEUE_TIME) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
     }
@@ -129,7 +129,7 @@ impl Flow {
             fits.then_some(edge)
         };
         let down = self.queue_allowance() / 4 / mss;
-        let up = bytes_over(self.pacing_rate.unwrap_or(0), ALIGN_TIME) / mss;
+        let up = bytes_over(self.pacing.rate.unwrap_or(0), ALIGN_TIME) / mss;
         let whole = (target.max(lowest) - base) / mss;
         let below = (whole.saturating_sub(down.min(ALIGN_SEGMENTS))..=whole)
             .rev()

@@ -23,21 +23,23 @@ impl Flow {
         if start >= front.end {
             // A tail probe lies there, once (RFC 8985 §7.3); a time-out begins with the first that the
             // sender misses. One who times out beyond has seen ACKs that have not come through here.
-            let again = self.beyond_una.replace(start) == Some(start);
+            let again = self.hands.beyond_una.replace(start) == Some(start);
             if again || self.is_timed_out() {
                 self.hand_back(ctx);
             }
             return;
         }
-        self.beyond_una = None;
+        self.hands.beyond_una = None;
         if end < front.end && end - start < u64::from(self.host.path().mss) {
             // It cuts its segments anew, because the path's MTU has become smaller: what is held
             // does not fit any more.
             return self.hand_back(ctx);
         }
-        self.sender_tries = self.sender_tries.saturating_add(1);
+        self.hands.sender_tries = self.hands.sender_tries.saturating_add(1);
         let tried = front.transmissions >= TRIES_BEFORE_HAND_BACK;
-        if front.pkt.is_none() || (tried && self.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK) {
+        if front.pkt.is_none()
+            || (tried && self.hands.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK)
+        {
             self.hand_back(ctx);
         }
     }
@@ -45,18 +47,18 @@ impl Flow {
     /// The sender repairs from here on: it sees the receiver's ACKs as they are, and what it
     /// retransmits goes through.
     pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.handed_back_until.is_some() {
+        if self.hands.back_until.is_some() {
             return;
         }
-        self.handed_back_until = Some(self.board.nxt());
+        self.hands.back_until = Some(self.board.nxt());
         ctx.counters.handed_back += 1;
-        self.tally.handed_back += 1;
-        self.rack_at = None;
-        self.probe_at = None;
+        self.cold.tally.handed_back += 1;
+        self.timers.rack_at = None;
+        self.timers.probe_at = None;
         while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index);
         }
-        self.handed_back_until = Some(self.board.nxt());
+        self.hands.back_until = Some(self.board.nxt());
         self.release_pending(ctx);
         self.free_packets(ctx);
         self.tell_sacked(ctx);
@@ -65,7 +67,7 @@ impl Flow {
     /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK
     /// block that it has been shown may be withdrawn (it would look like reneging).
     pub(crate) fn consider_take_over<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        let Some(until) = self.handed_back_until else {
+        let Some(until) = self.hands.back_until else {
             return;
         };
         if self.board.una() >= until
@@ -73,16 +75,16 @@ impl Flow {
             && self.board.lost_bytes() == 0
             && self.host.episode().is_none()
         {
-            self.handed_back_until = None;
-            self.resumed = false;
-            self.pacer.forgive(ctx.now);
+            self.hands.back_until = None;
+            self.hands.resumed = false;
+            self.pacing.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
         }
     }
 
     /// Lets go of the flow: what waits is sent, nothing is held, everything passes.
     pub(crate) fn release_all<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return;
         }
         while let Some(index) = self.board.unsent() {
@@ -95,8 +97,12 @@ impl Flow {
         self.free_packets(ctx);
         ctx.held.segments -= self.board.release();
         self.copies.shrink();
-        self.pass = Some(reason);
-        (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
+        self.hands.pass = Some(reason);
+        (
+            self.timers.rto_at,
+            self.timers.probe_at,
+            self.timers.rack_at,
+        ) = (None, None, None);
     }
 
     /// The receiver has given up: what has not been sent is not sent any more.

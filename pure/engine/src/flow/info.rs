@@ -3,6 +3,7 @@
 use windlass_cc::{AlgorithmId, Failed, Nanos, Phase, Settings};
 use windlass_wire::FlowKey;
 
+use super::review::Review;
 use super::{Flow, LimitedBy, Watched};
 use crate::{Arm, Mode, PassReason, Side, TenantId};
 
@@ -113,6 +114,7 @@ impl Flow {
     pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
         let control = self.host.control();
         let path = self.host.path();
+        let review = self.cold.review.as_deref();
         let (held_packets, held_bytes, held_packets_max) = self.board.held();
         FlowInfo {
             key,
@@ -125,7 +127,7 @@ impl Flow {
             phase: control.phase,
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,
-            pacing_rate: self.pacing_rate,
+            pacing_rate: self.pacing.rate,
             delivery_rate: path.max_bw,
             edge: self.view.edge().saturating_sub(self.board.una()),
             inflight: self.board.inflight(),
@@ -143,30 +145,30 @@ impl Flow {
             held_packets_max: u64::from(held_packets_max),
             bytes_acked: self.board.una().saturating_sub(1),
             bytes_seen: self.board.nxt().saturating_sub(1),
-            lost: self.tally.lost,
-            repaired: self.tally.repaired,
-            repaired_bytes: self.tally.repaired_bytes,
-            spurious_bytes: self.tally.spurious_bytes,
-            copies: self.tally.copies,
-            copied_bytes: self.tally.copied_bytes,
-            timeouts: self.tally.timeouts,
-            handed_back: self.tally.handed_back,
-            sender_retransmissions: self.tally.sender_retransmissions,
-            peer: self.marks_due.is_some(),
-            marked_bytes: self.marked_bytes,
-            policed: self.tally.policed,
-            policed_bytes: self.tally.policed_bytes,
+            lost: self.cold.tally.lost,
+            repaired: self.cold.tally.repaired,
+            repaired_bytes: self.cold.tally.repaired_bytes,
+            spurious_bytes: self.cold.tally.spurious_bytes,
+            copies: self.cold.tally.copies,
+            copied_bytes: self.cold.tally.copied_bytes,
+            timeouts: self.cold.tally.timeouts,
+            handed_back: self.cold.tally.handed_back,
+            sender_retransmissions: self.cold.tally.sender_retransmissions,
+            peer: self.cold.marks_due.is_some(),
+            marked_bytes: self.cold.marked_bytes,
+            policed: self.cold.tally.policed,
+            policed_bytes: self.cold.tally.policed_bytes,
             tenant: self.verdict.tenant,
             priority: self.verdict.priority,
             arm: self.verdict.arm,
             switch_list: self.verdict.switching.map(|s| s.list),
-            switch_condition: self.review.in_force(),
-            switches: self.review.switches(),
-            in_senders_hands: self.handed_back_until.is_some(),
+            switch_condition: review.and_then(Review::in_force),
+            switches: review.map_or(0, Review::switches),
+            in_senders_hands: self.hands.back_until.is_some(),
             in_recovery: self.host.is_reacting(),
-            limited_by: self.limited_by,
+            limited_by: self.pacing.limited_by,
             watched: self.watched(),
-            pass: self.pass,
+            pass: self.hands.pass,
         }
     }
 }

@@ -149,59 +149,102 @@ pub(crate) struct Flow {
     host: Host,
     /// What was sent, delivered and lost.
     board: Scoreboard,
-    pacer: Pacer,
-    /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
-    pacing_rate: Option<u64>,
-    train: Train,
-    copies: Copies,
     /// What the sender has been shown.
     view: SenderView,
-    /// The receiver has asked for CWR in the open reaction to marks.
-    cwr_asked: bool,
-    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
-    /// while no box reports.
-    marks_due: Option<u64>,
-    marked_bytes: u64,
-    cwr_due: bool,
-    /// From the SYN of the sender to its answer, if neither was sent again: for time-outs until data
-    /// have been acknowledged.
-    pub handshake_rtt: Option<Nanos>,
+    pacing: Pacing,
+    timers: Timers,
+    /// What the sender has said, for packets of it that leave later.
+    words: Words,
+    hands: Hands,
+    train: Train,
+    copies: Copies,
     /// When the newest ACK came, at the earliest.
     pub acked_at: Nanos,
-    rto_at: Option<Nanos>,
-    rto_backoff: u32,
-    probe_at: Option<Nanos>,
-    rack_at: Option<Nanos>,
-    last_sent_at: Nanos,
     /// Edge of the receiver's own window.
     receiver_edge: u64,
-    pub latest: Latest,
-    /// A packet held before `until` was received must not carry an older TSval than this: the
-    /// receiver has seen it in place of an earlier one (PAWS).
-    tsval_floor: Option<TsvalFloor>,
-    /// Data from here on was dropped, because the sender was not allowed to send it yet.
-    policed_at: Option<u64>,
+    /// What a packet seldom needs.
+    cold: Box<Cold>,
+}
+
+/// What a flow takes, bytes: a million of them are a matter of memory. The algorithm's state comes to it, 136 to 424.
+const _: () = assert!(size_of::<Flow>() <= 1_504 && size_of::<Cold>() <= 296);
+const _: () = assert!(size_of::<Scoreboard>() <= 264 && size_of::<Host>() <= 384);
+
+/// When the flow's own timers are due.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Timers {
+    rto_at: Option<Nanos>,
+    /// Time-outs since something was acknowledged.
+    backoff: u32,
+    probe_at: Option<Nanos>,
+    rack_at: Option<Nanos>,
+    /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).
+    persist_at: Option<Nanos>,
+}
+
+/// What limits the flow, and when its next packet may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Pacing {
+    pacer: Pacer,
+    /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
+    rate: Option<u64>,
+    limited_by: LimitedBy,
     /// When it is this flow's turn among those of its tenant.
     turn: Option<Nanos>,
     /// Packets that it may send in this turn after the next one.
     turn_left: u8,
+    last_sent_at: Nanos,
+    /// Since when the sender has had room in the edge and not used it.
+    idle_room_since: Option<Nanos>,
+}
+
+/// What the sender has said last, and what the box owes the receiver.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Words {
+    latest: Latest,
+    /// A packet held before `until` was received must not carry an older TSval than this: the
+    /// receiver has seen it in place of an earlier one (PAWS).
+    tsval_floor: Option<TsvalFloor>,
+    /// The next packet says CWR.
+    cwr_due: bool,
+    /// The receiver has asked for CWR in the open reaction to marks.
+    cwr_asked: bool,
+}
+
+/// In whose hands the flow is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Hands {
+    /// It only passes packets.
+    pass: Option<PassReason>,
+    /// Its sender repairs until this has been acknowledged.
+    back_until: Option<u64>,
+    /// It was out of sight, and has not been taken over again since.
+    resumed: bool,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     /// Where the sender retransmitted last, if that was not at `una`.
     beyond_una: Option<u64>,
-    /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).
-    persist_at: Option<Nanos>,
-    handed_back_until: Option<u64>,
-    /// It was out of sight, and has not been taken over again since.
-    resumed: bool,
-    pass: Option<PassReason>,
-    watch: Watch,
-    limited_by: LimitedBy,
-    /// Since when the sender has had room in the edge and not used it.
-    idle_room_since: Option<Nanos>,
-    pub tally: Tally,
-    review: Review,
+    /// Data from here on was dropped, because the sender was not allowed to send it yet.
+    policed_at: Option<u64>,
+}
+
+/// What a packet seldom needs: it has memory of its own.
+#[derive(Debug)]
+pub(crate) struct Cold {
+    tally: Tally,
+    /// `None` unless its sender keeps its own congestion control.
+    watch: Option<Box<Watch>>,
+    /// `None` until conditions on the path may change the algorithm.
+    review: Option<Box<Review>>,
+    began: Nanos,
     transfers: Transfers,
+    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
+    /// while no box reports.
+    marks_due: Option<u64>,
+    marked_bytes: u64,
+    /// From the SYN of the sender to its answer, if neither was sent again: for time-outs until data
+    /// have been acknowledged.
+    handshake_rtt: Option<Nanos>,
     /// Link and IP headers of packets toward the sender.
     template: Option<Template>,
 }
@@ -209,48 +252,40 @@ pub(crate) struct Flow {
 impl Flow {
     pub(crate) fn new(setup: Setup, mut verdict: Verdict, now: Nanos) -> Self {
         verdict.algorithm = verdict.algorithm.newest();
+        let watches = verdict.mode != Mode::Enforce;
         Flow {
             host: Host::new(verdict.algorithm, Path::new(setup.mss), setup.seed),
             board: Scoreboard::default(),
-            pacer: Pacer::default(),
-            pacing_rate: verdict.cap,
+            view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
+            pacing: Pacing {
+                rate: verdict.cap,
+                ..Pacing::default()
+            },
+            timers: Timers::default(),
+            words: Words {
+                latest: Latest {
+                    seq: setup.iss,
+                    ack: setup.peer_iss.wrapping_add(1),
+                    ..Latest::default()
+                },
+                ..Words::default()
+            },
+            hands: Hands::default(),
             train: Train::default(),
             copies: Copies::default(),
-            view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
-            cwr_asked: false,
-            marks_due: None,
-            marked_bytes: 0,
-            cwr_due: false,
-            handshake_rtt: None,
             acked_at: now,
-            rto_at: None,
-            rto_backoff: 0,
-            probe_at: None,
-            rack_at: None,
-            last_sent_at: 0,
             receiver_edge: setup.first_edge,
-            latest: Latest {
-                seq: setup.iss,
-                ack: setup.peer_iss.wrapping_add(1),
-                ..Latest::default()
-            },
-            tsval_floor: None,
-            policed_at: None,
-            turn: None,
-            turn_left: 0,
-            sender_tries: 0,
-            beyond_una: None,
-            persist_at: None,
-            handed_back_until: None,
-            resumed: false,
-            pass: None,
-            watch: Watch::default(),
-            limited_by: LimitedBy::default(),
-            idle_room_since: None,
-            tally: Tally::default(),
-            review: Review::new(now),
-            transfers: Transfers::default(),
-            template: None,
+            cold: Box::new(Cold {
+                tally: Tally::default(),
+                watch: watches.then(Box::default),
+                review: None,
+                began: now,
+                transfers: Transfers::default(),
+                marks_due: None,
+                marked_bytes: 0,
+                handshake_rtt: None,
+                template: None,
+            }),
             setup,
             verdict,
         }
@@ -263,7 +298,7 @@ impl Flow {
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
         self.verdict.priority = verdict.priority;
         self.verdict.rule = verdict.rule;
-        (self.turn, self.turn_left) = (None, 0);
+        (self.pacing.turn, self.pacing.turn_left) = (None, 0);
         // Who takes part in a comparison is settled when a flow begins, and the number of its arm is of
         // the old policy's.
         self.verdict.arm = None;
@@ -271,7 +306,7 @@ impl Flow {
             return false;
         }
         self.verdict.switching = verdict.switching;
-        self.review.forget_list();
+        self.forget_list();
         verdict.switching.is_none() && self.switch(verdict.algorithm)
     }
 
@@ -280,9 +315,9 @@ impl Flow {
     pub(crate) fn leave_alone(&mut self, tenants: &[Option<TenantId>]) {
         let tenant = self.verdict.tenant.take();
         self.verdict.tenant = tenant.and_then(|id| *tenants.get(usize::from(id.0))?);
-        (self.turn, self.turn_left) = (None, 0);
+        (self.pacing.turn, self.pacing.turn_left) = (None, 0);
         (self.verdict.rule, self.verdict.arm, self.verdict.switching) = (None, None, None);
-        self.review.forget_list();
+        self.forget_list();
     }
 
     /// Puts an algorithm in charge, which starts from what is known of the path
@@ -297,9 +332,14 @@ impl Flow {
         true
     }
 
+    /// From the SYN of the sender to its answer, if neither was sent again.
+    pub(crate) fn set_handshake_rtt(&mut self, rtt: Option<Nanos>) {
+        self.cold.handshake_rtt = rtt;
+    }
+
     /// The box changes what this flow's ends see.
     pub(crate) fn enforcing(&self) -> bool {
-        self.pass.is_none() && self.verdict.mode == Mode::Enforce
+        self.hands.pass.is_none() && self.verdict.mode == Mode::Enforce
     }
 
     /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say. What the fallback of a
@@ -307,9 +347,9 @@ impl Flow {
     pub(crate) fn take_transfer(&mut self, last: bool) -> Option<(Arm, Transfer)> {
         let arm = self.verdict.arm?;
         if last && self.board.una() == self.board.nxt() {
-            self.transfers.end();
+            self.cold.transfers.end();
         }
-        let transfer = self.transfers.take()?;
+        let transfer = self.cold.transfers.take()?;
         self.host
             .controller()
             .failed()
@@ -319,7 +359,7 @@ impl Flow {
 
     /// It also repairs and hides: the flow is not in its sender's hands.
     fn in_charge(&self) -> bool {
-        self.enforcing() && self.handed_back_until.is_none()
+        self.enforcing() && self.hands.back_until.is_none()
     }
 
     /// Everything the sender sent has been acknowledged.
@@ -329,18 +369,18 @@ impl Flow {
 
     /// True once it only passes packets.
     pub(crate) fn passing(&self) -> Option<PassReason> {
-        self.pass
+        self.hands.pass
     }
 
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
     fn rto(&self) -> Nanos {
-        let base = match (self.host.path().srtt, self.handshake_rtt) {
+        let base = match (self.host.path().srtt, self.cold.handshake_rtt) {
             (0, None) => RTO_INITIAL,
             // The first sample's variation is half of it.
             (0, Some(rtt)) => rtt + (2 * rtt).max(RTO_MIN),
             (srtt, _) => srtt + (4 * self.host.path().rttvar).max(RTO_MIN),
         };
-        (base << self.rto_backoff.min(6)).min(RTO_MAX)
+        (base << self.timers.backoff.min(6)).min(RTO_MAX)
     }
 
     /// Reads a word of each part that a packet will need.
@@ -353,15 +393,15 @@ impl Flow {
             self.host.path().inflight,
             delivered,
             lost,
-            self.pacer.next,
+            self.pacing.pacer.next,
             self.view.touch(),
             self.board.touch(),
             self.receiver_edge,
             u64::from(self.setup.iss),
             self.setup.first_edge,
-            self.last_sent_at,
-            self.tally.lost,
-            u64::from(self.latest.ack),
+            self.pacing.last_sent_at,
+            self.cold.tally.lost,
+            u64::from(self.words.latest.ack),
             u64::from(self.verdict.headroom),
         ];
         parts.into_iter().fold(0, u64::wrapping_add)
@@ -374,13 +414,13 @@ impl Flow {
 
     /// When this flow wants to be called next.
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return None;
         }
         let timers = [
-            self.rto_at,
-            self.probe_at,
-            self.rack_at,
+            self.timers.rto_at,
+            self.timers.probe_at,
+            self.timers.rack_at,
             self.view.poll_at(),
             self.waits_until(),
         ];
@@ -389,7 +429,7 @@ impl Flow {
 
     /// Time has passed.
     pub(crate) fn on_timer<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return;
         }
         self.on_repair_timers(ctx);

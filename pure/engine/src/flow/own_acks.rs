@@ -96,7 +96,7 @@ impl Flow {
     }
 
     fn send_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: u64, sack: SackBlocks) -> bool {
-        let Some(template) = self.template else {
+        let Some(template) = self.cold.template else {
             return false;
         };
         let timestamps = match (self.setup.timestamps, self.view.tsval()) {

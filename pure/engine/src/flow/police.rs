@@ -27,16 +27,16 @@ impl Flow {
         let Some(tolerance) = self.verdict.police_tolerance.filter(|_| self.enforcing()) else {
             return false;
         };
-        let follows = self.policed_at == Some(self.board.nxt()) && start > self.board.nxt();
+        let follows = self.hands.policed_at == Some(self.board.nxt()) && start > self.board.nxt();
         let beyond = end > self.view.edge() + u64::from(tolerance);
         if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
             if start <= self.board.nxt() {
-                self.policed_at = None;
+                self.hands.policed_at = None;
             }
             return false;
         }
         if end > self.board.nxt() {
-            self.policed_at = Some(self.board.nxt());
+            self.hands.policed_at = Some(self.board.nxt());
         }
         self.drop_policed(ctx, segment, pkt);
         true
@@ -52,7 +52,7 @@ impl Flow {
     ) -> bool {
         let policed = self.polices() && segment.payload_len > 0;
         if policed {
-            self.policed_at.get_or_insert(self.board.nxt());
+            self.hands.policed_at.get_or_insert(self.board.nxt());
             self.drop_policed(ctx, segment, pkt);
         }
         policed
@@ -61,8 +61,8 @@ impl Flow {
     fn drop_policed<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, pkt: Pkt) {
         let bytes = u64::from(segment.payload_len);
         ctx.counters.policed += 1;
-        self.tally.policed += 1;
-        self.tally.policed_bytes += bytes;
+        self.cold.tally.policed += 1;
+        self.cold.tally.policed_bytes += bytes;
         if let Some(account) = self
             .verdict
             .tenant
@@ -94,23 +94,23 @@ impl Flow {
         let Some(account) = ctx.tenants.get_mut(usize::from(id.0)) else {
             return true;
         };
-        let turn = match self.turn {
+        let turn = match self.pacing.turn {
             Some(turn) => turn,
             None => {
                 let waiting = self.board.queued() + self.board.lost_bytes();
                 let most = u64::from(self.verdict.priority.max(1));
                 let packets = waiting.div_ceil(bytes.max(1)).clamp(1, most);
-                self.turn_left = (packets - 1) as u8;
+                self.pacing.turn_left = (packets - 1) as u8;
                 account.take_turn(ctx.now, bytes * packets)
             }
         };
-        self.turn = Some(turn);
+        self.pacing.turn = Some(turn);
         turn <= ctx.now
     }
 
     /// `bytes` have left: the turn is used up, or goes on with the next packet.
     pub(super) fn charge_tenant<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) {
-        let turn = self.turn.take();
+        let turn = self.pacing.turn.take();
         let Some(account) = self
             .verdict
             .tenant
@@ -119,19 +119,22 @@ impl Flow {
             return;
         };
         account.info.bytes_sent += bytes;
-        if self.turn_left > 0 {
-            self.turn_left -= 1;
-            self.turn = turn.map(|turn| turn + account.time_for(bytes));
+        if self.pacing.turn_left > 0 {
+            self.pacing.turn_left -= 1;
+            self.pacing.turn = turn.map(|turn| turn + account.time_for(bytes));
         }
     }
 
     /// When a flow that is limited so wants to be called.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
-        match self.limited_by {
-            LimitedBy::Pacing => Some(self.pacer.next),
-            LimitedBy::Tenant => self.turn,
+        match self.pacing.limited_by {
+            LimitedBy::Pacing => Some(self.pacing.pacer.next),
+            LimitedBy::Tenant => self.pacing.turn,
             LimitedBy::Sender => self.copies.poll_at(),
-            LimitedBy::Receiver => self.persist_at.filter(|_| self.board.inflight() == 0),
+            LimitedBy::Receiver => self
+                .timers
+                .persist_at
+                .filter(|_| self.board.inflight() == 0),
             LimitedBy::Cwnd => None,
         }
     }

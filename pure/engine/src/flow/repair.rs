@@ -23,13 +23,13 @@ impl Flow {
             return;
         };
         self.host.lost(ack, len, range);
-        self.tally.lost += 1;
+        self.cold.tally.lost += 1;
         ctx.counters.lost += 1;
     }
 
     /// RFC 8985 §6.2 step 5: what was sent well before something that has arrived is lost.
     pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &mut Ack) {
-        self.rack_at = None;
+        self.timers.rack_at = None;
         if !self.setup.receiver_sacks {
             return;
         }
@@ -38,7 +38,7 @@ impl Flow {
             match overdue {
                 Overdue::Lost(index) => self.mark_lost(ctx, index, ack),
                 Overdue::At(due) => {
-                    self.rack_at = Some(due);
+                    self.timers.rack_at = Some(due);
                     break;
                 }
             }
@@ -47,14 +47,14 @@ impl Flow {
 
     /// RFC 6298 §5 and RFC 8985 §7.2, on sending.
     pub(crate) fn arm_timers_on_send(&mut self, now: Nanos) {
-        self.rto_at.get_or_insert(now + self.rto());
+        self.timers.rto_at.get_or_insert(now + self.rto());
         self.arm_probe(now);
     }
 
     /// The same when an ACK delivered something.
     pub(crate) fn arm_timers_on_ack(&mut self, now: Nanos) {
         let outstanding = self.board.is_outstanding();
-        self.rto_at = outstanding.then(|| now + self.rto());
+        self.timers.rto_at = outstanding.then(|| now + self.rto());
         self.arm_probe(now);
     }
 
@@ -64,30 +64,30 @@ impl Flow {
             && self.host.episode().is_none()
             && self.board.sacked_bytes() == 0
             && self.setup.receiver_sacks;
-        self.probe_at = wanted.then(|| {
+        self.timers.probe_at = wanted.then(|| {
             let srtt = match self.host.path().srtt {
-                0 => self.handshake_rtt,
+                0 => self.cold.handshake_rtt,
                 srtt => Some(srtt),
             };
             let single = self.board.inflight() <= u64::from(self.host.path().mss);
             let at = now + probe_timeout(srtt, single);
-            self.rto_at.map_or(at, |rto| at.min(rto))
+            self.timers.rto_at.map_or(at, |rto| at.min(rto))
         });
     }
 
     /// What has come due of RACK, probe and time-out.
     pub(crate) fn on_repair_timers<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let now = ctx.now;
-        if self.rack_at.is_some_and(|at| at <= now) {
+        if self.timers.rack_at.is_some_and(|at| at <= now) {
             let mut ack = Ack::new(now, self.board.inflight());
             self.detect_losses(ctx, &mut ack);
             self.report_loss(ctx, &ack);
         }
-        if self.probe_at.is_some_and(|at| at <= now) {
-            self.probe_at = None;
+        if self.timers.probe_at.is_some_and(|at| at <= now) {
+            self.timers.probe_at = None;
             self.send_probe(ctx);
         }
-        if self.rto_at.is_some_and(|at| at <= now) {
+        if self.timers.rto_at.is_some_and(|at| at <= now) {
             self.on_timeout(ctx);
         }
     }
@@ -127,8 +127,8 @@ impl Flow {
         ctx.counters.tail_probes += 1;
         self.board.begin_probe(index);
         self.transmit(ctx, index);
-        self.rto_at = Some(ctx.now + self.rto());
-        self.probe_at = None;
+        self.timers.rto_at = Some(ctx.now + self.rto());
+        self.timers.probe_at = None;
     }
 
     /// RFC 8985 §7.4: the end of a probe. One that was a retransmission, is acknowledged and was
@@ -149,31 +149,31 @@ impl Flow {
 
     /// Its own time-out has passed, and nothing has been acknowledged since.
     pub(crate) fn is_timed_out(&self) -> bool {
-        self.rto_backoff > 0 && self.pass.is_none()
+        self.timers.backoff > 0 && self.hands.pass.is_none()
     }
 
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        self.rto_at = None;
+        self.timers.rto_at = None;
         if !self.board.is_outstanding() {
             return;
         }
         if !self.enforcing() {
             return self.note_overdue();
         }
-        self.rto_backoff += 1;
-        if self.rto_backoff > TIMEOUTS_MAX {
+        self.timers.backoff += 1;
+        if self.timers.backoff > TIMEOUTS_MAX {
             // Its ends have found each other another way, or are gone. What is repaired from here on
             // the sender repairs.
             ctx.counters.pass(PassReason::OneWay);
             return self.release_all(ctx, PassReason::OneWay);
         }
-        self.rto_at = Some(ctx.now + self.rto());
-        if self.handed_back_until.is_some() {
+        self.timers.rto_at = Some(ctx.now + self.rto());
+        if self.hands.back_until.is_some() {
             return;
         }
         ctx.counters.timeouts += 1;
-        self.tally.timeouts += 1;
+        self.cold.tally.timeouts += 1;
         self.mark_all_lost(ctx);
         self.board.begin_episode();
         self.host.timed_out(ctx.now, self.board.sent_nxt());

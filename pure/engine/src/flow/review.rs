@@ -1,7 +1,7 @@
 //! Conditions on the live path: what they ask about is measured here, policy says what it asks for,
 //! and a change of algorithm that it brings stays for a while.
 
-use windlass_cc::{MILLISECOND, Nanos, RateSample};
+use windlass_cc::{MILLISECOND, Nanos, Path, RateSample};
 
 use super::Flow;
 use crate::Pool;
@@ -94,6 +94,25 @@ impl Review {
         }
     }
 
+    fn age(&self, now: Nanos) -> Nanos {
+        now - self.started.min(now)
+    }
+
+    fn live_path(&self, now: Nanos, path: &Path) -> LivePath {
+        let (loss_ratio, ce_ratio) = self.ratios;
+        LivePath {
+            rtt: path.srtt,
+            min_rtt: path.min_rtt,
+            rtt_var: path.rttvar,
+            loss_ratio,
+            ce_ratio,
+            delivery_rate: path.max_bw,
+            bytes_acked: path.delivered,
+            age: self.age(now),
+            app_limited: self.app_limited,
+        }
+    }
+
     fn held(&self, now: Nanos, dwell: Nanos) -> bool {
         self.since.is_some_and(|since| now < since + dwell)
     }
@@ -109,50 +128,47 @@ impl Flow {
         rate: Option<RateSample>,
     ) {
         let (now, dwell) = (ctx.now, switching.dwell);
-        let review = &mut self.review;
+        let began = self.cold.began;
+        let path = *self.host.path();
+        let review = self
+            .cold
+            .review
+            .get_or_insert_with(|| Box::new(Review::new(began)));
         review.counts.marked += marked;
         if let Some(rate) = rate {
             review.app_limited = rate.app_limited;
         }
-        if (dwell > 0 && now < review.next) || self.host.path().srtt == 0 {
+        if (dwell > 0 && now < review.next) || path.srtt == 0 {
             return;
         }
-        review.counts.delivered = self.host.path().delivered;
-        review.counts.lost = self.host.path().lost;
+        review.counts.delivered = path.delivered;
+        review.counts.lost = path.lost;
         review.measure(now, dwell);
-        review.next = now + self.host.path().srtt.max(INTERVAL_MIN);
+        review.next = now + path.srtt.max(INTERVAL_MIN);
         if review.held(now, dwell) {
             return;
         }
-        let in_force = review.in_force;
-        let choice = ctx
-            .policy
-            .choose(switching.list, in_force, &self.live_path(now));
+        let live = review.live_path(now, &path);
+        let choice = ctx.policy.choose(switching.list, review.in_force, &live);
         let Some(choice) = choice else {
             return;
         };
-        self.review.in_force = choice.condition;
-        if self.switch(choice.algorithm) {
+        review.in_force = choice.condition;
+        if !self.switch(choice.algorithm) {
+            return;
+        }
+        ctx.counters.flows_switched += 1;
+        if let Some(review) = &mut self.cold.review {
             // What less than half a dwell has shown is no ground to stay on.
-            let age = now - self.review.started.min(now);
-            self.review.since = (age >= dwell / 2).then_some(now);
-            self.review.switches += 1;
-            ctx.counters.flows_switched += 1;
+            review.since = (review.age(now) >= dwell / 2).then_some(now);
+            review.switches += 1;
         }
     }
 
-    fn live_path(&self, now: Nanos) -> LivePath {
-        let (loss_ratio, ce_ratio) = self.review.ratios;
-        LivePath {
-            rtt: self.host.path().srtt,
-            min_rtt: self.host.path().min_rtt,
-            rtt_var: self.host.path().rttvar,
-            loss_ratio,
-            ce_ratio,
-            delivery_rate: self.host.path().max_bw,
-            bytes_acked: self.host.path().delivered,
-            age: now - self.review.started.min(now),
-            app_limited: self.review.app_limited,
+    /// Another list of conditions is asked from now on, and at once.
+    pub(super) fn forget_list(&mut self) {
+        if let Some(review) = &mut self.cold.review {
+            review.forget_list();
         }
     }
 }

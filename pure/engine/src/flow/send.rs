@@ -19,18 +19,18 @@ const OLD_TSVAL_TRANSMISSIONS: u8 = 2;
 impl Flow {
     /// Sends what may be sent now.
     pub(crate) fn pump<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return;
         }
-        self.limited_by = LimitedBy::Sender;
+        self.pacing.limited_by = LimitedBy::Sender;
         while let Some(index) = self.next_to_send() {
             if let Some(limit) = self.obstacle(ctx, index) {
-                self.limited_by = limit;
+                self.pacing.limited_by = limit;
                 break;
             }
             self.transmit(ctx, index);
         }
-        if self.limited_by == LimitedBy::Sender {
+        if self.pacing.limited_by == LimitedBy::Sender {
             self.send_copies(ctx);
         }
         self.note_usage(ctx);
@@ -61,7 +61,7 @@ impl Flow {
         }
         // It takes its place in the line before pacing lets it go: else it would come too late each time.
         let has_turn = self.is_its_turn(ctx, len);
-        if !self.pacer.may_send(ctx.now) {
+        if !self.pacing.pacer.may_send(ctx.now) {
             return Some(LimitedBy::Pacing);
         }
         (!has_turn).then_some(LimitedBy::Tenant)
@@ -74,7 +74,7 @@ impl Flow {
             return self.board.inflight() == 0;
         }
         let due = now + self.rto();
-        now >= *self.persist_at.get_or_insert(due)
+        now >= *self.timers.persist_at.get_or_insert(due)
     }
 
     /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
@@ -102,7 +102,7 @@ impl Flow {
         let Some(pkt) = self.board.piece(index).pkt else {
             return self.hand_back(ctx);
         };
-        let newest = self.latest.stamps.filter(|_| self.setup.timestamps);
+        let newest = self.words.latest.stamps.filter(|_| self.setup.timestamps);
         if let Some(newest) = newest
             && self.board.piece(index).transmissions >= OLD_TSVAL_TRANSMISSIONS
         {
@@ -119,8 +119,8 @@ impl Flow {
         if again {
             ctx.counters.repaired += 1;
             ctx.counters.bytes_resent += self.board.piece(index).len();
-            self.tally.repaired += 1;
-            self.tally.repaired_bytes += self.board.piece(index).len();
+            self.cold.tally.repaired += 1;
+            self.cold.tally.repaired_bytes += self.board.piece(index).len();
             self.note_resent();
         }
         self.plan_copy(ctx.now, index, again);
@@ -154,10 +154,10 @@ impl Flow {
         if !left.again {
             ctx.counters.bytes_sent += left.len;
         }
-        self.last_sent_at = ctx.now;
-        let rate = self.pacing_rate;
+        self.pacing.last_sent_at = ctx.now;
+        let rate = self.pacing.rate;
         let longest = self.longest_pause(bytes);
-        self.pacer.on_sent(ctx.now, bytes, rate, longest);
+        self.pacing.pacer.on_sent(ctx.now, bytes, rate, longest);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
     }
@@ -168,7 +168,7 @@ impl Flow {
     /// would look like queueing delay to a sender that runs HyStart.
     pub(crate) fn update_pacing(&mut self) {
         let wanted = self.wanted_pacing_rate();
-        self.pacing_rate = match self.verdict.cap {
+        self.pacing.rate = match self.verdict.cap {
             Some(cap) => Some(wanted.map_or(cap, |rate| rate.min(cap))),
             None => wanted,
         };
@@ -216,11 +216,12 @@ impl Flow {
     /// retransmission of its own would carry it, and what the box owes the receiver.
     pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
         let piece = self.board.piece(index);
-        let stale = piece.ack != self.latest.ack || piece.window != self.latest.window;
-        let cwr = self.cwr_due && !again;
+        let stale = piece.ack != self.words.latest.ack || piece.window != self.words.latest.window;
+        let cwr = self.words.cwr_due && !again;
         // It answers marks once, and not with each repair (RFC 3168 §6.1.5).
         let no_cwr = again && piece.cwr;
         let floor = self
+            .words
             .tsval_floor
             .filter(|floor| piece.start < floor.until)
             .map(|floor| floor.val);
@@ -231,12 +232,12 @@ impl Flow {
         let Ok(segment) = parse(ctx.pool.head(pkt), ctx.pool.len(pkt)) else {
             return;
         };
-        let newer = stale && !seq::later(segment.ack, self.latest.ack);
+        let newer = stale && !seq::later(segment.ack, self.words.latest.ack);
         let stamps = segment.options.timestamps;
         let rewrite = DataRewrite {
-            ack: newer.then_some((self.latest.ack, self.latest.window)),
+            ack: newer.then_some((self.words.latest.ack, self.words.latest.window)),
             timestamps: stamps.map(|stamps| {
-                let newest = self.latest.stamps.filter(|_| stale).unwrap_or(stamps);
+                let newest = self.words.latest.stamps.filter(|_| stale).unwrap_or(stamps);
                 let raised = floor.filter(|floor| seq::later(*floor, stamps.val));
                 Timestamps {
                     val: raised.unwrap_or(stamps.val),
@@ -247,12 +248,12 @@ impl Flow {
         };
         rewrite.apply(ctx.pool.head_mut(pkt), &segment);
         if cwr {
-            self.cwr_due = false;
+            self.words.cwr_due = false;
             ctx.counters.cwr_set += 1;
         }
         self.board.note_cwr(index, cwr);
         self.board
-            .note_words(index, self.latest.ack, self.latest.window);
+            .note_words(index, self.words.latest.ack, self.words.latest.window);
     }
 
     /// Whether the window binds, and whether the sender leaves room unused.
@@ -264,15 +265,18 @@ impl Flow {
         if usage.is_over(self.board.una()) {
             usage.begin(self.board.sent_nxt(), false, 0);
         }
-        usage.note(self.limited_by == LimitedBy::Cwnd, self.board.inflight());
+        usage.note(
+            self.pacing.limited_by == LimitedBy::Cwnd,
+            self.board.inflight(),
+        );
         let room =
             self.view.edge().saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
-        let has_room = self.limited_by == LimitedBy::Sender && room;
+        let has_room = self.pacing.limited_by == LimitedBy::Sender && room;
         if !has_room || self.board.lost_bytes() > 0 {
-            self.idle_room_since = None;
+            self.pacing.idle_room_since = None;
             return;
         }
-        let since = *self.idle_room_since.get_or_insert(ctx.now);
+        let since = *self.pacing.idle_room_since.get_or_insert(ctx.now);
         if ctx.now - since >= ROOM_GRACE && self.board.inflight() < self.host.control().cwnd {
             self.host.app_limited(self.board.inflight());
         }
@@ -287,10 +291,10 @@ impl Flow {
 
     /// The sender sends again after everything had been acknowledged.
     pub(crate) fn on_restart<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.last_sent_at == 0 {
+        if self.pacing.last_sent_at == 0 {
             return;
         }
-        let idle = ctx.now - self.last_sent_at;
+        let idle = ctx.now - self.pacing.last_sent_at;
         // What the sender did not send while there was room says nothing about the path.
         self.host.app_limited(self.board.inflight());
         self.view.restart_rounds();

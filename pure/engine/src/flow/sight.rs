@@ -9,7 +9,7 @@ impl Flow {
     /// Everything that was known of what is under way is forgotten. Nothing is sent: both ends have had
     /// their own way to repair it.
     pub(crate) fn lose_sight<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return;
         }
         self.drop_pending(ctx);
@@ -17,19 +17,27 @@ impl Flow {
         ctx.held.segments -= self.board.forget_all();
         self.copies = Copies::default();
         self.train = Train::default();
-        self.rto_backoff = 0;
+        self.timers.backoff = 0;
         self.host.forget_episodes();
-        self.cwr_due = false;
-        (self.rto_at, self.probe_at, self.rack_at) = (None, None, None);
-        (self.policed_at, self.turn, self.persist_at) = (None, None, None);
-        (self.tsval_floor, self.beyond_una) = (None, None);
+        self.words.cwr_due = false;
+        (
+            self.timers.rto_at,
+            self.timers.probe_at,
+            self.timers.rack_at,
+        ) = (None, None, None);
+        (
+            self.hands.policed_at,
+            self.pacing.turn,
+            self.timers.persist_at,
+        ) = (None, None, None);
+        (self.words.tsval_floor, self.hands.beyond_una) = (None, None);
         self.view.forget_absorbed();
     }
 
     /// The ends have been seen to agree. What is outstanding now its sender repairs; then the flow is
     /// taken over again.
     pub(crate) fn resume(&mut self, sender: &Known, receiver: &Known) {
-        if self.pass.is_some() {
+        if self.hands.pass.is_some() {
             return;
         }
         let near = self.board.una();
@@ -48,12 +56,12 @@ impl Flow {
             self.view.resume_stamps(tsval, tsecr);
         }
         self.view.restart_rounds();
-        self.handed_back_until = Some(self.board.nxt());
-        self.resumed = true;
+        self.hands.back_until = Some(self.board.nxt());
+        self.hands.resumed = true;
     }
 
     /// It is followed again, and not in the box's hands yet.
     pub(crate) fn is_resumed(&self) -> bool {
-        self.resumed && self.pass.is_none()
+        self.hands.resumed && self.hands.pass.is_none()
     }
 }

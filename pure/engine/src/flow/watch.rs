@@ -52,17 +52,21 @@ impl Flow {
         let full = 2 * len > u64::from(self.host.path().mss);
         let left = self.receiver_edge.saturating_sub(self.board.nxt());
         let room = left >= u64::from(self.host.path().mss);
-        self.watch.fresh += len;
-        if left < self.nearly_full() {
-            self.watch.filling += len;
+        let nearly_full = self.nearly_full();
+        let Some(watch) = self.cold.watch.as_deref_mut() else {
+            return;
+        };
+        watch.fresh += len;
+        if left < nearly_full {
+            watch.filling += len;
         }
-        if self.board.resent() == 0 && now <= self.watch.unaware_until {
+        if self.board.resent() == 0 && now <= watch.unaware_until {
             // It was on its way here when its sender learned of the loss: a recovery begins with a
             // retransmission.
             self.host.extend_episode(self.board.sent_nxt());
         }
-        if now <= self.watch.answer_until && full && room {
-            self.watch.answers += len;
+        if now <= watch.answer_until && full && room {
+            watch.answers += len;
         }
         self.host.usage_mut().note(false, self.board.inflight());
     }
@@ -80,14 +84,20 @@ impl Flow {
     /// The receiver has acknowledged, of what was in flight `before`.
     pub(crate) fn watch_ack(&mut self, now: Nanos, segment: &Segment, ack: &Ack) {
         let delivered = ack.delivered();
-        if delivered > 0 {
-            self.watch.overdue = false;
-            self.watch.acked_at = now;
-        }
         self.watch_losses(delivered, ack.lost());
-        if self.host.usage().is_over(self.board.una()) {
+        let round_is_over = self.host.usage().is_over(self.board.una());
+        if round_is_over {
             self.note_what_held_back(now);
-            let Watch { fresh, answers, .. } = self.watch;
+        }
+        let Some(watch) = self.cold.watch.as_deref_mut() else {
+            return;
+        };
+        if delivered > 0 {
+            watch.overdue = false;
+            watch.acked_at = now;
+        }
+        if round_is_over {
+            let Watch { fresh, answers, .. } = *watch;
             let limited = 2 * answers > fresh;
             // Linux: `max_packets_out` changes when something is sent.
             let most = match fresh {
@@ -100,17 +110,19 @@ impl Flow {
             if !limited {
                 self.host.app_limited(self.board.inflight());
             }
-            (self.watch.fresh, self.watch.answers, self.watch.filling) = (0, 0, 0);
+            (watch.fresh, watch.answers, watch.filling) = (0, 0, 0);
         }
         if delivered > 0 && Self::is_pure_ack(segment) {
-            self.watch.answer_until = now + ANSWER_MIN.max(self.host.path().srtt / 8);
+            watch.answer_until = now + ANSWER_MIN.max(self.host.path().srtt / 8);
         }
     }
 
     /// A recovery episode begins here; the ACK that says so is still on its way to the sender. If it is
     /// no `news`, the sender is retransmitting already, and nothing will tell when it has heard.
     pub(crate) fn watch_recovery(&mut self, now: Nanos, news: bool) {
-        self.watch.unaware_until = if news { now + ANSWER_MIN } else { 0 };
+        if let Some(watch) = &mut self.cold.watch {
+            watch.unaware_until = if news { now + ANSWER_MIN } else { 0 };
+        }
     }
 
     /// The sender sends again what begins at `start`. If it is the oldest, was not taken for lost and
@@ -122,15 +134,23 @@ impl Flow {
             return;
         };
         let probe = front.end == self.board.sent_nxt() && front.transmissions == 1;
-        if self.watch.overdue && start < front.end && front.in_flight() && !probe {
-            self.watch.overdue = false;
+        let overdue = self.cold.watch.as_deref_mut().map(|w| &mut w.overdue);
+        let overdue = overdue.filter(|overdue| **overdue);
+        if let Some(overdue) = overdue
+            && start < front.end
+            && front.in_flight()
+            && !probe
+        {
+            *overdue = false;
             self.take_all_for_lost(ctx);
         }
     }
 
     /// The time-out has passed without an ACK: the sender's own is due about now.
     pub(crate) fn note_overdue(&mut self) {
-        self.watch.overdue = true;
+        if let Some(watch) = &mut self.cold.watch {
+            watch.overdue = true;
+        }
     }
 
     /// Opens the episode of a time-out that the sender shows by what it sends.

@@ -69,21 +69,25 @@ impl Flow {
 
     /// A transfer begins.
     pub(crate) fn watch_transfer(&mut self) {
-        self.watch.held_back = [0; 3];
-        self.watch.round_began = 0;
+        if let Some(watch) = &mut self.cold.watch {
+            watch.held_back = [0; 3];
+            watch.round_began = 0;
+        }
     }
 
     /// At the end of a round. Its first flight, and a round in which nothing new was sent and nothing
     /// repaired, say nothing.
     pub(super) fn note_what_held_back(&mut self, now: Nanos) {
+        let Some(watch) = self.cold.watch.as_deref_mut() else {
+            return;
+        };
         let Watch {
             fresh,
             answers,
             filling,
-            round_began,
             ..
-        } = self.watch;
-        self.watch.round_began = now;
+        } = *watch;
+        let round_began = std::mem::replace(&mut watch.round_began, now);
         let by = match fresh {
             0 if self.host.episode().is_none() => return,
             0 => HeldBack::Window,
@@ -93,39 +97,43 @@ impl Flow {
         };
         if round_began > 0 {
             let at = HeldBack::ALL.iter().position(|each| *each == by);
-            self.watch.held_back[at.unwrap_or(0)] += now - round_began;
+            watch.held_back[at.unwrap_or(0)] += now - round_began;
         }
     }
 
     /// Told apart: what is lost to a full queue, and what is lost whatever a sender does.
     pub(crate) fn watch_losses(&mut self, delivered: u64, lost: u64) {
+        let Some(watch) = self.cold.watch.as_deref_mut() else {
+            return;
+        };
         if queue_stands(self.host.path()) {
-            self.watch.queue_lost += lost;
+            watch.queue_lost += lost;
         } else {
-            self.watch.calm_delivered += delivered;
-            self.watch.calm_lost += lost;
+            watch.calm_delivered += delivered;
+            watch.calm_lost += lost;
         }
     }
 
     /// What is known of the sender, once there is an RTT.
     pub(super) fn watched(&self) -> Option<Watched> {
-        if self.enforcing() || self.pass.is_some() || self.host.path().srtt == 0 {
+        if self.enforcing() || self.hands.pass.is_some() || self.host.path().srtt == 0 {
             return None;
         }
-        let (begun, start) = self.transfers.latest()?;
+        let watch = self.cold.watch.as_deref()?;
+        let (begun, start) = self.cold.transfers.latest()?;
         let Watch {
             held_back,
             calm_delivered,
             calm_lost,
             ..
-        } = self.watch;
+        } = *watch;
         let longest = held_back.iter().copied().max().unwrap_or(0);
         let by = held_back.iter().position(|span| *span == longest);
         let calm = (calm_delivered + calm_lost) as f64;
         Some(Watched {
             held_back_by: by.filter(|_| longest > 0).map(|at| HeldBack::ALL[at]),
             bytes: self.board.una().saturating_sub(start),
-            duration: self.watch.acked_at.saturating_sub(begun),
+            duration: watch.acked_at.saturating_sub(begun),
             first: start <= 1,
             bottleneck: self.train.bottleneck(),
             loss_ratio: if calm > 0.0 {
@@ -135,7 +143,7 @@ impl Flow {
             },
             queue_delay: self.host.path().max_rtt
                 - self.host.path().min_rtt.min(self.host.path().max_rtt),
-            overflowed: self.watch.queue_lost > 0,
+            overflowed: watch.queue_lost > 0,
         })
     }
 }

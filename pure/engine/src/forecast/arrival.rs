@@ -85,7 +85,8 @@ impl Model {
 
     /// What was lost of the data sent since the episode began opens the next (RFC 6675 §5).
     fn end_recovery(&mut self, ack: &Ack) {
-        if self.missing == 0 && self.host.recovered(self.now) {
+        if self.missing == 0 && self.host.episode().is_some() {
+            self.host.recovered(self.now);
             self.begin_recovery(ack, self.holes * self.mss());
         }
     }

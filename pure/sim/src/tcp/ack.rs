@@ -1,7 +1,7 @@
 //! What an ACK says, taken into the scoreboard: window, SACK and DSACK, RTT samples; by the rules of
 //! Linux 6.1. What follows from it is in `recovery.rs` and `reduction.rs`.
 
-use windlass_cc::{MILLISECOND, Nanos};
+use windlass_cc::{MILLISECOND, Nanos, Newest};
 
 use super::sender::Sender;
 use super::sent::Sent;
@@ -47,6 +47,8 @@ pub(super) struct Progress {
     pub lost: usize,
     /// Of the newest segment delivered that was sent once, or by the timestamps.
     pub rtt: Option<Nanos>,
+    /// For the delivery rate.
+    pub newest: Newest,
     /// When the first and the last never-retransmitted segment delivered was sent.
     pub first_acked: Option<Nanos>,
     pub last_acked: Option<Nanos>,
@@ -188,8 +190,13 @@ impl Sender {
             self.rack.reordering_seen |= segment.end < fack;
         }
         let bytes = u64::from(self.mss);
-        self.sampler
-            .on_delivered(bytes, segment.at, segment.end, &segment.snapshot);
+        self.sampler.on_delivered(
+            &mut p.newest,
+            bytes,
+            segment.at,
+            segment.end,
+            &segment.snapshot,
+        );
         let rtt = now - segment.at;
         if segment.retransmissions > 0 && rtt < self.rtt.min_rtt {
             return;

@@ -1,9 +1,8 @@
 //! Senders that run one of the algorithms of `windlass-cc`, as Linux runs one with
 //! `cong_control`: window and rate are what the algorithm says, in recovery too.
 
-use windlass_cc::{
-    AckEvent, CongestionEvent, Controller, Nanos, Path, SendEvent, Settings, Signal,
-};
+use windlass_cc::host::{Ack as Heard, Host, Standing};
+use windlass_cc::{Nanos, Path, Settings, Signal};
 
 use super::ack::{Ack, Progress};
 use super::sender::{CaState, Sender};
@@ -12,8 +11,7 @@ use super::server_cc::ServerAlgorithm;
 /// An algorithm, and what it is told of the path.
 #[derive(Clone, Debug)]
 pub(super) struct Native {
-    controller: Controller,
-    path: Path,
+    host: Host,
     /// As it was before the ACK at hand.
     before: Before,
     /// A recovery has ended of which the algorithm has not been told.
@@ -40,13 +38,13 @@ impl Native {
             max_rtt: 0,
             ..measured
         };
-        let mut controller = Controller::new(settings, &path, seed);
-        if !controller.algorithm().uses_prr() {
-            controller = Controller::new(settings, &measured, seed);
+        let mut host = Host::new(settings, path, seed);
+        if !host.controller().algorithm().uses_prr() {
+            host = Host::new(settings, measured, seed);
+            *host.path_mut() = path;
         }
         Native {
-            controller,
-            path,
+            host,
             before: Before::default(),
             left: false,
         }
@@ -54,12 +52,12 @@ impl Native {
 
     /// In bytes per second, if it paces.
     pub(super) fn pacing_rate(&self) -> Option<u64> {
-        self.controller.control().pacing_rate
+        self.host.control().pacing_rate
     }
 
     fn tell_left(&mut self, now: Nanos) {
         if std::mem::take(&mut self.left) {
-            self.controller.on_recovery_exit(now, &self.path);
+            self.host.recovered(now);
         }
     }
 }
@@ -86,16 +84,16 @@ impl Sender {
         let Some(native) = &mut self.native else {
             return;
         };
-        native.path.delivered = self.sampler.delivered;
-        native.path.lost = lost;
-        native.path.inflight = in_flight;
+        native
+            .host
+            .settle_as(self.sampler.delivered, lost, in_flight);
         tell(native);
         self.follow_algorithm();
     }
 
     fn follow_algorithm(&mut self) {
         if let Some(native) = &self.native {
-            let control = native.controller.control();
+            let control = native.host.control();
             let packets =
                 |bytes: u64| (bytes / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
             self.cc.cwnd = packets(control.cwnd).max(1);
@@ -119,14 +117,9 @@ impl Sender {
         let inflight = self.bytes_of(self.board.in_flight());
         let app_limited = self.sampler.is_app_limited();
         self.with_algorithm(|native| {
-            let event = SendEvent {
-                now,
-                bytes,
-                inflight,
-                retransmission,
-                app_limited,
-            };
-            native.controller.on_sent(&event, &native.path);
+            native
+                .host
+                .told_sent(now, bytes, inflight, retransmission, app_limited);
         });
     }
 
@@ -134,7 +127,7 @@ impl Sender {
     pub(super) fn tell_restart(&mut self, now: Nanos, idle: Nanos) {
         if self.sampler.is_app_limited() {
             self.with_algorithm(|native| {
-                native.controller.on_idle_restart(now, idle, &native.path);
+                native.host.idle_restart(now, idle);
             });
         }
     }
@@ -143,27 +136,24 @@ impl Sender {
     pub(super) fn tell_congestion(&mut self, now: Nanos, signal: Signal) {
         self.with_algorithm(|native| {
             native.tell_left(now);
-            let event = CongestionEvent {
-                now,
-                signal,
-                inflight_before: native.before.in_flight,
-                lost: native.path.lost - native.before.marked_lost,
-            };
-            native.controller.on_congestion(&event, &native.path);
+            let before = native.before.in_flight;
+            let lost = native.host.path().lost - native.before.marked_lost;
+            // The sender knows when it ends: the episode has no point here.
+            native.host.congested(now, signal, u64::MAX, before, lost);
         });
     }
 
     pub(super) fn tell_timeout(&mut self, now: Nanos) {
         self.with_algorithm(|native| {
             native.tell_left(now);
-            native.controller.on_rto(now, &native.path);
+            native.host.timed_out(now, u64::MAX);
         });
     }
 
     pub(super) fn tell_spurious(&mut self, now: Nanos) {
         self.with_algorithm(|native| {
             native.left = false;
-            native.controller.on_spurious(now, &native.path);
+            native.host.spurious(now);
         });
     }
 
@@ -177,7 +167,7 @@ impl Sender {
     /// The ACK has been taken in (`cong_control` in Linux).
     pub(super) fn tell_ack(&mut self, ack: &Ack, p: &Progress) {
         self.sampler.lost = self.bytes_of(self.board.marked_lost);
-        let rate = self.sampler.take(ack.now, self.rtt.min_rtt);
+        let rate = self.sampler.take(p.newest, ack.now, self.rtt.min_rtt);
         if let Some(rate) = rate {
             self.stats.delivery_rate = rate.rate;
         }
@@ -191,30 +181,19 @@ impl Sender {
         let ce_bytes = if marked { delivered } else { 0 };
         self.stats.bytes_marked += ce_bytes;
         self.with_algorithm(|native| {
-            let path = &mut native.path;
-            if let Some(rtt) = p.rtt {
-                path.on_rtt(rtt);
-            }
-            if let Some(rate) = &rate {
-                path.on_rate(rate, ack.now);
-            }
-            let event = AckEvent {
-                now: ack.now,
-                acked: p.acked_bytes,
-                delivered,
-                lost: path.lost - native.before.marked_lost,
-                inflight_before: native.before.in_flight,
+            let mut heard = Heard::new(ack.now, native.before.in_flight);
+            heard.set_acked(p.acked_bytes);
+            heard.set_rtt(p.rtt);
+            heard.set_marked(ce_bytes);
+            let lost = native.host.path().lost - native.before.marked_lost;
+            heard.add_noticed(lost, ranges - native.before.marked_ranges);
+            native.host.told_sample(&mut heard, delivered, rate);
+            let standing = Standing {
                 inflight,
-                rtt: p.rtt,
-                rate,
-                ce_bytes,
                 cwnd_limited,
                 in_recovery,
-                lost_ranges: ranges - native.before.marked_ranges,
             };
-            if event.delivered + event.lost > 0 || p.rtt.is_some() {
-                native.controller.on_ack(&event, path);
-            }
+            native.host.finish_ack(ack.now, &heard, &standing);
             native.tell_left(ack.now);
         });
     }

@@ -1,6 +1,7 @@
 //! What each action does.
 
 use super::action::{Action, Who};
+use super::end::State;
 use super::path::Road;
 use super::{World, third};
 
@@ -56,6 +57,7 @@ impl World {
                 algorithm,
                 features,
             } => {
+                self.reloaded_early |= self.ends.iter().any(|end| end.state != State::Open);
                 for middle in &mut self.boxes {
                     middle.reload(now, algorithm, features);
                 }

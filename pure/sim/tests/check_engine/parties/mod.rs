@@ -58,6 +58,8 @@ struct World {
     events: usize,
     most_events: usize,
     bypassed: bool,
+    /// A box was given another policy before the ends had seen each other's SYN.
+    reloaded_early: bool,
     aloud: bool,
 }
 
@@ -128,6 +130,7 @@ impl World {
             events: 0,
             most_events: EVENTS,
             bypassed: false,
+            reloaded_early: false,
             aloud: false,
         }
     }

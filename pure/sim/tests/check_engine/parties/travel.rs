@@ -99,9 +99,11 @@ impl World {
             &self.said[toward as usize],
             &self.said[toward.other() as usize],
         );
-        // A box that has been bypassed, or has seen the end of the connection, takes nothing out.
+        // A box that has been bypassed, or has seen the end of the connection, takes nothing out. Nor does one whose
+        // policy did not look for another box when the connection began.
         let over = |end: &End| end.state == State::Over;
-        let gone = self.bypassed || self.ends.iter().any(over) || said.by_others || own.by_others;
+        let others = said.by_others || own.by_others;
+        let gone = self.bypassed || self.reloaded_early || self.ends.iter().any(over) || others;
         if gone && alike::is_report(frame) {
             return said.check_report(frame);
         }
