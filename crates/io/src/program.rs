@@ -297,6 +297,9 @@ fn words(addr: u128) -> [u64; 2] {
 }
 
 #[cfg(test)]
+mod agreement;
+
+#[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
