@@ -8,7 +8,7 @@
 
 #define MAX_FLOWS 1024	/* src/program.rs asks for as many as the limits allow */
 
-/* One connection, whichever way the packet goes; src/program.rs: flow_key. */
+/* One connection, whichever way the packet goes; src/program/switches.rs: flow_key. */
 struct flow {
 	union address low;
 	union address high;

@@ -9,7 +9,7 @@
 #define MAX_SOCKETS 256		/* of both interfaces; src/program.rs: QUEUES_PER_SIDE, twice */
 #define OUTSIDE_FIRST 128	/* index of the outside's first queue; src/program.rs: QUEUES_PER_SIDE */
 
-/* Indices of `control`; src/program.rs: Control. */
+/* Indices of `control`; src/program/switches.rs: Control. */
 enum {
 	TAKE,		/* 0: pass everything, 1: take */
 	ALL_PORTS,	/* 1: every port is governed, `ports` is not looked at */

@@ -10,7 +10,9 @@
 //! 1. Write `src/link/NAME.rs`: the ethertype, and a view that implements `Layer`. It says what is inside and
 //!    where that begins. If connections of the layer can be the same but for a number in it, `name` puts the
 //!    number where [`FlowKey`] gets it from.
-//! 2. Add one line to the match in `link::walk`, and raise [`LINK_LAYERS_MAX`] if more layers may lie upon each other.
+//! 2. Add one line to the match in `link::walk`, and raise [`LINK_LAYERS_MAX`] if more layers may lie upon each other. A
+//!    tunnel over IP (GRE, VXLAN) is a layer too: its view begins at the outer IP header, and its line has a condition,
+//!    since not every packet is such a tunnel's.
 //! 3. Do the same in C, for the XDP program: `crates/io/bpf/wire/NAME.h`, one line in `link.h`, the limit in `limits.h`.
 //! 4. Add frames with the layer to `tests/frames/frames.txt`, truncated and too deep ones too. The tests of this crate and of
 //!    `crates/io` run both parsers over the table, and over mutations of it, and compare them.
