@@ -1,35 +1,26 @@
 //! The XDP program: loading, attaching, and its maps.
 
-use std::fmt;
+mod switches;
+
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
 
-use aya::maps::{Array, HashMap, Map, MapData, MapError, PerCpuArray, XskMap};
+use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, XskMap};
 use aya::programs::links::FdLink;
 use aya::programs::{Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use windlass_engine::Side;
-use windlass_wire::FlowKey;
 
 use crate::driver::DriverConfig;
 use crate::pulse::Pulse;
+use switches::{Control, ns_each};
+
+pub(crate) use switches::Switches;
 
 /// Room for the sockets of one interface in the map of sockets.
 pub(crate) const QUEUES_PER_SIDE: u32 = 128;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/windlass.bpf.o"));
-
-/// Indices of the map `control`.
-#[derive(Clone, Copy)]
-enum Control {
-    Take = 0,
-    AllPorts = 1,
-    MaxFrame = 2,
-    PatienceMs = 3,
-    AllFlows = 4,
-    PrefixSynNs = 5,
-    Seed = 6,
-}
 
 macro_rules! xdp_counters {
     ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
@@ -167,14 +158,8 @@ impl Program {
 
     /// A handle of its own for whoever may change what is taken.
     pub(crate) fn switches(&self) -> io::Result<Switches> {
-        let control = Map::Array(self.same_map("control")?);
-        let followed = Map::HashMap(self.same_map("followed")?);
-        let syns = Map::Array(self.same_map("syns_of_socket")?);
-        Ok(Switches {
-            syns: Array::try_from(syns).map_err(io::Error::other)?,
-            control: Array::try_from(control).map_err(io::Error::other)?,
-            followed: HashMap::try_from(followed).map_err(io::Error::other)?,
-        })
+        let map = |name| self.same_map(name);
+        Switches::new(map("control")?, map("syns_of_socket")?, map("followed")?)
     }
 
     /// Sums over all CPUs.
@@ -210,110 +195,11 @@ fn xdp(ebpf: &mut Ebpf, side: Side) -> io::Result<&mut Xdp> {
     program.try_into().map_err(io::Error::other)
 }
 
-/// The time of one at so many a second; 0: any rate.
-fn ns_each(per_second: u32) -> u32 {
-    1_000_000_000u32.checked_div(per_second).unwrap_or(0)
-}
-
 fn missing() -> io::Error {
     io::Error::other("the XDP program lacks a map or a program")
 }
 
-/// What a running worker may change.
-pub(crate) struct Switches {
-    control: Array<MapData, u32>,
-    /// `struct syn_rate` of each socket.
-    syns: Array<MapData, [u64; 2]>,
-    followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u32>,
-}
-
-impl fmt::Debug for Switches {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Switches").finish_non_exhaustive()
-    }
-}
-
-impl Switches {
-    /// True: everything passes to the bridge.
-    pub(crate) fn set_bypass(&mut self, on: bool) -> io::Result<()> {
-        self.set(Control::Take, u32::from(!on))
-    }
-
-    /// From now on packets of the connection are taken in both directions, or pass (`None`).
-    pub(crate) fn follow(&mut self, key: &FlowKey, number: Option<u32>) -> io::Result<()> {
-        let key = flow_key(key);
-        let done = match number {
-            Some(number) => self.followed.insert(key, number, 0),
-            None => self.followed.remove(&key),
-        };
-        done.map_err(io::Error::other)
-    }
-
-    /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.
-    pub(crate) fn set_syn_rate(&mut self, queue: u32, per_second: u32) -> io::Result<()> {
-        for side in [Side::Inside, Side::Outside] {
-            let index = side.index() as u32 * QUEUES_PER_SIDE + queue;
-            let rate = [0, u64::from(ns_each(per_second))];
-            self.syns.set(index, rate, 0).map_err(io::Error::other)?;
-        }
-        Ok(())
-    }
-
-    fn set(&mut self, which: Control, value: u32) -> io::Result<()> {
-        self.control
-            .set(which as u32, value, 0)
-            .map_err(io::Error::other)
-    }
-}
-
-const FLOW_KEY_BYTES: usize = 40;
-
-/// `struct flow` of the program: the smaller end first, as native 64-bit words compare.
-fn flow_key(key: &FlowKey) -> [u8; FLOW_KEY_BYTES] {
-    let order = |addr: u128, port: u16| {
-        let [high, low] = words(addr);
-        (high, low, port)
-    };
-    let kept = order(key.src.0, key.src_port) <= order(key.dst.0, key.dst_port);
-    let key = if kept { *key } else { key.reversed() };
-    let mut bytes = [0; FLOW_KEY_BYTES];
-    bytes[..16].copy_from_slice(&key.src.0.to_be_bytes());
-    bytes[16..32].copy_from_slice(&key.dst.0.to_be_bytes());
-    let rest = [key.src_port, key.dst_port, key.vlan, key.inner_vlan];
-    for (field, value) in bytes[32..].chunks_exact_mut(2).zip(rest) {
-        field.copy_from_slice(&value.to_ne_bytes());
-    }
-    bytes
-}
-
-/// The 16 bytes of an address as the program loads them.
-fn words(addr: u128) -> [u64; 2] {
-    let bytes = addr.to_be_bytes();
-    [0, 8].map(|at| {
-        let mut word = [0; 8];
-        word.copy_from_slice(&bytes[at..at + 8]);
-        u64::from_ne_bytes(word)
-    })
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use windlass_wire::Addr;
-
-    proptest! {
-        #[test]
-        fn both_directions_have_one_key(src: u128, dst: u128, src_port: u16, dst_port: u16) {
-            let key = FlowKey {
-                src: Addr(src),
-                dst: Addr(dst),
-                src_port,
-                dst_port,
-                vlan: 7,
-                inner_vlan: 0,
-            };
-            prop_assert_eq!(flow_key(&key), flow_key(&key.reversed()));
-        }
-    }
-}
+mod agreement;
+#[cfg(test)]
+mod source;

@@ -1,7 +1,7 @@
 //! Whole TCP frames from a description, for end points that are simulated and for tests.
 
 use crate::headers::{self, IP_LEN_MAX_BYTES};
-use crate::network::{ETHERTYPE_CTAG, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_STAG};
+use crate::link::{ETHERTYPE_CTAG, ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_STAG};
 use crate::options::{NOP, OPTIONS_MAX_BYTES};
 use crate::{Addr, ChecksumState, Ecn, Flags, FlowKey};
 use core::net::{Ipv4Addr, Ipv6Addr};

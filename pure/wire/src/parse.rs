@@ -1,9 +1,12 @@
 //! From a frame to a [`Segment`].
 
 use crate::checksum::{self, TCP};
-use crate::network::{Network, network};
+use crate::network::{Network, TRUNCATED, network};
 use crate::options::Read;
 use crate::{ChecksumState, Flags, FlowKey, Layout, Segment, Unparsed, options};
+
+/// Length of a TCP header without options, bytes.
+const TCP_BYTES: usize = 20;
 
 /// Reads one Ethernet frame. `head` is its first contiguous part, which holds at least all headers
 /// (else the frame is malformed); `frame_len` is the length of the whole frame, bytes.
@@ -16,6 +19,32 @@ use crate::{ChecksumState, Flags, FlowKey, Layout, Segment, Unparsed, options};
 /// Whatever cannot be understood in full is refused, so that it is forwarded untouched.
 pub fn parse(head: &[u8], frame_len: u32) -> Result<Segment, Unparsed> {
     let net = network(head, frame_len)?;
+    let (header, options) = tcp(head, &net)?;
+    let base = net.transport + TCP_BYTES;
+    // Two places that assemble, so that the common one has all values in registers.
+    if let Some(read) = options::read_aligned_timestamps(options, base) {
+        return Ok(assemble(head, &net, header, &read));
+    }
+    let read = options::read(options, base).map_err(Unparsed::Malformed)?;
+    Ok(assemble(head, &net, header, &read))
+}
+
+/// The flow of a frame by its headers alone. [`parse`] names the same, and reads the TCP options too.
+///
+/// The XDP program decides by exactly this whether a frame is one that the box could take:
+/// `crates/io/bpf/wire` says it in C, and a test in `crates/io` compares the two.
+///
+/// # Errors
+/// As from [`parse`], except that TCP options which contradict each other are not seen.
+pub fn flow_of(head: &[u8], frame_len: u32) -> Result<FlowKey, Unparsed> {
+    let net = network(head, frame_len)?;
+    let (header, _) = tcp(head, &net)?;
+    Ok(key(&net, header))
+}
+
+/// The TCP header without its options, and the options.
+#[inline(always)]
+fn tcp<'a>(head: &'a [u8], net: &Network) -> Result<(&'a [u8; TCP_BYTES], &'a [u8]), Unparsed> {
     if net.protocol != TCP {
         return Err(Unparsed::NotTcp);
     }
@@ -23,43 +52,38 @@ pub fn parse(head: &[u8], frame_len: u32) -> Result<Segment, Unparsed> {
     if net.v6 && (net.src.0 >> 32 == 0xffff || net.dst.0 >> 32 == 0xffff) {
         return Err(Unparsed::Malformed("IPv4-mapped address in an IPv6 header"));
     }
-    segment(head, &net)
-}
-
-#[inline(always)]
-fn segment(head: &[u8], net: &Network) -> Result<Segment, Unparsed> {
-    let truncated = Unparsed::Malformed("headers not in the first part");
-    let bytes = head.get(net.transport..).ok_or(truncated)?;
-    let header: &[u8; 20] = bytes.first_chunk().ok_or(truncated)?;
+    let bytes = head.get(net.transport..).ok_or(TRUNCATED)?;
+    let header: &[u8; TCP_BYTES] = bytes.first_chunk().ok_or(TRUNCATED)?;
     let header_len = usize::from(header[12] >> 4) * 4;
-    if header_len < 20 || header_len as u32 > net.transport_len {
+    if header_len < TCP_BYTES || header_len as u32 > net.transport_len {
         return Err(Unparsed::Malformed("TCP data offset"));
     }
-    let options = bytes.get(20..header_len).ok_or(truncated)?;
-    let base = net.transport + 20;
-    // Two places that assemble, so that the common one has all values in registers.
-    if let Some(read) = options::read_aligned_timestamps(options, base) {
-        return Ok(assemble(head, net, header, &read));
-    }
-    let read = options::read(options, base).map_err(Unparsed::Malformed)?;
-    Ok(assemble(head, net, header, &read))
+    let options = bytes.get(TCP_BYTES..header_len).ok_or(TRUNCATED)?;
+    Ok((header, options))
 }
 
 #[inline(always)]
-fn assemble(head: &[u8], net: &Network, header: &[u8; 20], read: &Read) -> Segment {
+fn key(net: &Network, header: &[u8; TCP_BYTES]) -> FlowKey {
+    let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
+    let [vlan, inner_vlan] = net.vlans;
+    FlowKey {
+        src: net.src,
+        dst: net.dst,
+        src_port: word(0),
+        dst_port: word(2),
+        vlan,
+        inner_vlan,
+    }
+}
+
+#[inline(always)]
+fn assemble(head: &[u8], net: &Network, header: &[u8; TCP_BYTES], read: &Read) -> Segment {
     let word = |at: usize| u16::from_be_bytes([header[at], header[at + 1]]);
     let long = |at: usize| u32::from(word(at)) << 16 | u32::from(word(at + 2));
     let header_len = u32::from(header[12] >> 4) * 4;
     let partial = checksum::is_partial(head, net, word(checksum::TCP_CHECKSUM));
     Segment {
-        key: FlowKey {
-            src: net.src,
-            dst: net.dst,
-            src_port: word(0),
-            dst_port: word(2),
-            vlan: net.vlan,
-            inner_vlan: net.inner_vlan,
-        },
+        key: key(net, header),
         seq: long(4),
         ack: long(8),
         flags: Flags(word(12) & 0x1ff),

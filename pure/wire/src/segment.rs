@@ -56,6 +56,30 @@ pub enum Ecn {
     Ce,
 }
 
+impl Ecn {
+    /// The code point in the two low bits.
+    #[inline]
+    pub(crate) fn from_bits(bits: u8) -> Ecn {
+        match bits & 3 {
+            0 => Ecn::NotEct,
+            1 => Ecn::Ect1,
+            2 => Ecn::Ect0,
+            _ => Ecn::Ce,
+        }
+    }
+
+    /// The code point.
+    #[inline]
+    pub(crate) fn bits(self) -> u8 {
+        match self {
+            Ecn::NotEct => 0,
+            Ecn::Ect1 => 1,
+            Ecn::Ect0 => 2,
+            Ecn::Ce => 3,
+        }
+    }
+}
+
 /// The timestamps option (RFC 7323 §3).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Timestamps {

@@ -1,0 +1,136 @@
+//! What a running worker may change in the XDP program's maps.
+
+use std::fmt;
+use std::io;
+
+use aya::maps::{Array, HashMap, Map, MapData};
+use windlass_engine::Side;
+use windlass_wire::FlowKey;
+
+use super::QUEUES_PER_SIDE;
+
+/// Indices of the map `control`.
+#[derive(Clone, Copy)]
+pub(super) enum Control {
+    Take = 0,
+    AllPorts = 1,
+    MaxFrame = 2,
+    PatienceMs = 3,
+    AllFlows = 4,
+    PrefixSynNs = 5,
+    Seed = 6,
+}
+
+/// What a running worker may change.
+pub(crate) struct Switches {
+    control: Array<MapData, u32>,
+    /// `struct syn_rate` of each socket.
+    syns: Array<MapData, [u64; 2]>,
+    followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u32>,
+}
+
+impl fmt::Debug for Switches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Switches").finish_non_exhaustive()
+    }
+}
+
+impl Switches {
+    /// Of the maps `control`, `syns_of_socket` and `followed`.
+    pub(super) fn new(control: MapData, syns: MapData, followed: MapData) -> io::Result<Switches> {
+        Ok(Switches {
+            control: Array::try_from(Map::Array(control)).map_err(io::Error::other)?,
+            syns: Array::try_from(Map::Array(syns)).map_err(io::Error::other)?,
+            followed: HashMap::try_from(Map::HashMap(followed)).map_err(io::Error::other)?,
+        })
+    }
+
+    /// True: everything passes to the bridge.
+    pub(crate) fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.set(Control::Take, u32::from(!on))
+    }
+
+    /// From now on packets of the connection are taken in both directions, or pass (`None`).
+    pub(crate) fn follow(&mut self, key: &FlowKey, number: Option<u32>) -> io::Result<()> {
+        let key = flow_key(key);
+        let done = match number {
+            Some(number) => self.followed.insert(key, number, 0),
+            None => self.followed.remove(&key),
+        };
+        done.map_err(io::Error::other)
+    }
+
+    /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.
+    pub(crate) fn set_syn_rate(&mut self, queue: u32, per_second: u32) -> io::Result<()> {
+        for side in [Side::Inside, Side::Outside] {
+            let index = side.index() as u32 * QUEUES_PER_SIDE + queue;
+            let rate = [0, u64::from(ns_each(per_second))];
+            self.syns.set(index, rate, 0).map_err(io::Error::other)?;
+        }
+        Ok(())
+    }
+
+    /// Writes an entry of `control`.
+    pub(super) fn set(&mut self, which: Control, value: u32) -> io::Result<()> {
+        self.control
+            .set(which as u32, value, 0)
+            .map_err(io::Error::other)
+    }
+}
+
+/// The time of one at so many a second; 0: any rate.
+pub(super) fn ns_each(per_second: u32) -> u32 {
+    1_000_000_000u32.checked_div(per_second).unwrap_or(0)
+}
+
+const FLOW_KEY_BYTES: usize = 40;
+
+/// `struct flow` of the program: the smaller end first, as native 64-bit words compare.
+fn flow_key(key: &FlowKey) -> [u8; FLOW_KEY_BYTES] {
+    let order = |addr: u128, port: u16| {
+        let [high, low] = words(addr);
+        (high, low, port)
+    };
+    let kept = order(key.src.0, key.src_port) <= order(key.dst.0, key.dst_port);
+    let key = if kept { *key } else { key.reversed() };
+    let mut bytes = [0; FLOW_KEY_BYTES];
+    bytes[..16].copy_from_slice(&key.src.0.to_be_bytes());
+    bytes[16..32].copy_from_slice(&key.dst.0.to_be_bytes());
+    let rest = [key.src_port, key.dst_port, key.vlan, key.inner_vlan];
+    for (field, value) in bytes[32..].chunks_exact_mut(2).zip(rest) {
+        field.copy_from_slice(&value.to_ne_bytes());
+    }
+    bytes
+}
+
+/// The 16 bytes of an address as the program loads them.
+fn words(addr: u128) -> [u64; 2] {
+    let bytes = addr.to_be_bytes();
+    [0, 8].map(|at| {
+        let mut word = [0; 8];
+        word.copy_from_slice(&bytes[at..at + 8]);
+        u64::from_ne_bytes(word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use windlass_wire::Addr;
+
+    proptest! {
+        #[test]
+        fn both_directions_have_one_key(src: u128, dst: u128, src_port: u16, dst_port: u16) {
+            let key = FlowKey {
+                src: Addr(src),
+                dst: Addr(dst),
+                src_port,
+                dst_port,
+                vlan: 7,
+                inner_vlan: 0,
+            };
+            prop_assert_eq!(flow_key(&key), flow_key(&key.reversed()));
+        }
+    }
+}
