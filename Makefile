@@ -42,11 +42,16 @@ setup:
 	    echo 'installing: rustup'; \
 	    apt-get install -y -qq rustup >/dev/null 2>&1 || { echo 'No cargo: install Rust 1.95 (rustup), then again.'; exit 1; }; }
 
-build: setup
-	$(CARGO) build --release --locked -p windlass-cli
+# What was built last: windlass, windlass-lab and windlass-transfer.
+RELEASE = $${CARGO_TARGET_DIR:-target}/release
 
-demo: build
-	"$${CARGO_TARGET_DIR:-target}"/release/windlass demo $(DEMO)
+build: setup
+	$(CARGO) build --release --locked -p windlass-cli -p windlass-lab -p windlass-transfer
+
+# The demonstration needs neither plugins nor QUIC: without them, the first build takes half the time.
+demo: setup
+	$(CARGO) build --release --locked --no-default-features -p windlass-cli -p windlass-lab
+	"$(RELEASE)"/windlass demo $(DEMO)
 
 lint: setup
 	$(CARGO) fmt --all --check
@@ -63,18 +68,18 @@ test: lint
 # The long runs: 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
 # checkout of it); 1 GB each way through the box, killed in mid-transfer.
 soak: build
-	tools/packetdrill --windlass "$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" --jobs 2
+	tools/packetdrill --windlass "$$(realpath "$(RELEASE)")/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
-	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_SOAK_BYTES=1000000000 \
+	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_SOAK_BYTES=1000000000 \
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
-	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_FAULTS_S=3600 \
+	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_FAULTS_S=3600 \
 	    $(CARGO) test --release --locked -p windlass-lab --test faults -- --nocapture random_faults
 
 # Floods, and a box that stands still, starves or dies, beside the plain bridge.
 faults: build
 	@mkdir -p "$(REPORTS)/faults"
-	WINDLASS_BIN="$$(realpath "$${CARGO_TARGET_DIR:-target}")/release/windlass" WINDLASS_FAULTS=full \
+	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_FAULTS=full \
 	    WINDLASS_FAULTS_REPORT="$$(realpath "$(REPORTS)/faults")" \
 	    $(CARGO) test --release --locked -p windlass-lab --test faults -- --nocapture --test-threads 1
 	cp "$(REPORTS)/faults/faults.md" docs/faults.md
@@ -98,7 +103,7 @@ REPORTS ?= $${CARGO_TARGET_DIR:-target}/reports
 # An experiment whose checks fail does not keep the next one from running; all are told at the end.
 define run_experiments
 	@failed=; for name in $(1); do \
-	    "$${CARGO_TARGET_DIR:-target}"/release/windlass lab run experiments/$$name.toml \
+	    "$(RELEASE)"/windlass-lab run experiments/$$name.toml \
 	        --json "$(REPORTS)/$$name/results.json" --report "$(REPORTS)/$$name" || failed="$$failed $$name"; \
 	done; \
 	papers=$$(for name in $(1); do ls "$(REPORTS)/$$name/paper.md" 2>/dev/null; done); \
@@ -151,7 +156,7 @@ conformance: build
 	    || grep 'FAILED' "$(REPORTS)/vectors.txt" || true
 	@$(MAKE) --no-print-directory conformance-paths || failed=1; \
 	findings=$$(ls "$(REPORTS)"/conformance{-law,,-dctcp}/findings.md); \
-	algorithms=$$("$${CARGO_TARGET_DIR:-target}"/release/windlass algorithm list | awk '/^[a-z]/ { print $$1 }'); \
+	algorithms=$$("$(RELEASE)"/windlass algorithm list | awk '/^[a-z]/ { print $$1 }'); \
 	awk -v algorithms="$$(echo $$algorithms)" -f experiments/conformance.awk "$(REPORTS)/vectors.txt" $$findings | tee "$(REPORTS)/conformance.md"; \
 	cat "$(REPORTS)/conformance.md" $$findings > docs/conformance.md; \
 	[ -z "$$failed" ] && ! grep -q FAILED "$(REPORTS)/vectors.txt"

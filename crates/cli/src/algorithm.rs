@@ -7,9 +7,10 @@ use anyhow::Result;
 use serde::Serialize;
 use windlass_cc::{AlgorithmId, Parameter, Preset, Range, Settings, Value};
 use windlass_daemon::control::PluginReport;
+use windlass_terminal::{print, print_json};
 
 use crate::ask::Control;
-use crate::{plugins, print, print_json, values};
+use crate::{plugins, values};
 
 /// The congestion control algorithms.
 #[derive(clap::Subcommand)]

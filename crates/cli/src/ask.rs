@@ -9,8 +9,7 @@ use clap::ValueEnum;
 use windlass_daemon::TenantReport;
 use windlass_daemon::control::{Answer, AskError, Request, StatusReport, Trouble, ask};
 use windlass_policy::DEFAULT_CONTROL_SOCKET;
-
-use crate::{print, print_json, values};
+use windlass_terminal::{print, print_json};
 
 /// Where the daemon is.
 #[derive(clap::Args)]
@@ -122,13 +121,15 @@ pub(crate) fn tenants(args: &TenantsArgs) -> Result<ExitCode> {
         return print("the configuration names no tenants: see [[tenant]]\n");
     }
     let line = |tenant: &TenantReport| {
-        let cap = tenant.cap_bps.map_or("none".to_owned(), values::rate);
+        let cap = tenant
+            .cap_bps
+            .map_or("none".to_owned(), windlass_terminal::rate);
         format!(
             "{:24} cap:{cap} sent:{} policed:{} packets, {}\n",
             tenant.name,
-            values::bytes(tenant.bytes_sent),
+            windlass_terminal::bytes(tenant.bytes_sent),
             tenant.policed_packets,
-            values::bytes(tenant.policed_bytes),
+            windlass_terminal::bytes(tenant.policed_bytes),
         )
     };
     print(&tenants.iter().map(line).collect::<String>())
@@ -185,7 +186,7 @@ fn describe(s: &StatusReport) -> String {
             "bypass {}, {} connections, {} held\n",
             if s.bypass { "on" } else { "off" },
             s.connections,
-            values::bytes(s.held_bytes),
+            windlass_terminal::bytes(s.held_bytes),
         ));
     }
     for trouble in &s.troubles {

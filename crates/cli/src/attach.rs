@@ -5,8 +5,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde::Serialize;
 use windlass_ovs::{Attach, Command, Detach, Request, Side, Traffic};
-
-use crate::{print, print_json};
+use windlass_terminal::{print, print_json};
 
 /// Insert the box into an Open vSwitch bridge, as a pair of ports, and lead traffic through it.
 ///

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use windlass_daemon::control::{Answer, AutoPrefix, AutoReport, Request};
+use windlass_terminal::{print, print_json};
 
 use crate::ask::{Control, unexpected};
-use crate::{print, print_json};
 
 /// Lines for people; `-j` has all of them.
 const SHOWN_PREFIXES: usize = 100;

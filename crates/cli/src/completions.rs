@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::CommandFactory;
 use clap_complete::{Shell, generate};
+use windlass_terminal::print;
 
-use crate::{Cli, print};
+use crate::Cli;
 
 /// Write completions for a shell to stdout.
 #[derive(clap::Args)]

@@ -6,10 +6,10 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use windlass_daemon::control::{Answer, Request};
 use windlass_daemon::{AdviceReport, FlowReport};
+use windlass_terminal::{bytes, millis, rate};
 
 use crate::ask::{Control, unexpected};
-use crate::values::{bytes, millis, rate};
-use crate::{print, print_json};
+use windlass_terminal::{print, print_json};
 
 /// The governed flows.
 #[derive(clap::Subcommand)]

@@ -7,28 +7,22 @@ mod algorithm;
 mod ask;
 mod attach;
 mod auto;
+mod beside;
 mod capabilities;
 mod completions;
-mod demo;
 mod doctor;
 mod flow;
 mod kernel;
-mod lab;
 mod path;
 mod place;
 mod plugins;
 mod policy;
-mod recv;
 mod run;
-mod send;
-mod transfer_progress;
 mod trial;
 mod values;
 
-use std::io::{self, ErrorKind, Write};
 use std::process::ExitCode;
 
-use anyhow::Result;
 use clap::{Parser, Subcommand};
 
 /// Governs the congestion control of TCP servers that nobody may touch.
@@ -62,17 +56,22 @@ enum Command {
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
     Status(ask::StatusArgs),
-    Demo(demo::Args),
-    Send(send::Args),
-    Recv(recv::Args),
-    #[command(subcommand)]
-    Lab(lab::Command),
+    /// Compare downloads with and without Windlass on a long lossy link (windlass-lab).
+    Demo(beside::Words),
+    /// Run experiments, list them, look for mistakes in them (windlass-lab).
+    Lab(beside::Words),
+    /// Send a file over QUIC with any of the algorithms (windlass-transfer).
+    Send(beside::Words),
+    /// Receive what `windlass send` sends (windlass-transfer).
+    Recv(beside::Words),
     Completions(completions::Args),
 }
 
 fn main() -> ExitCode {
-    plugins::load();
-    let done = match Cli::parse().command {
+    for wrong in windlass_plugin::load_installed() {
+        eprintln!("windlass: plugin: {wrong}");
+    }
+    windlass_terminal::end(match Cli::parse().command {
         Command::Run(args) => run::run(args),
         Command::Attach(args) => attach::attach(args),
         Command::Detach(args) => attach::detach(&args),
@@ -86,31 +85,10 @@ fn main() -> ExitCode {
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),
         Command::Status(args) => ask::status(&args),
-        Command::Demo(args) => demo::run(args),
-        Command::Send(args) => send::run(args),
-        Command::Recv(args) => recv::run(args),
-        Command::Lab(command) => lab::run(command),
+        Command::Demo(words) => beside::hand_over("demo", "windlass-lab", &["demo"], &words),
+        Command::Lab(words) => beside::hand_over("lab", "windlass-lab", &[], &words),
+        Command::Send(words) => beside::hand_over("send", "windlass-transfer", &["send"], &words),
+        Command::Recv(words) => beside::hand_over("recv", "windlass-transfer", &["recv"], &words),
         Command::Completions(args) => completions::run(&args),
-    };
-    match done {
-        Ok(code) => code,
-        Err(error) => {
-            eprintln!("windlass: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-/// Writes to stdout; a reader that has gone (`| head`) is no error.
-pub(crate) fn print(text: &str) -> Result<ExitCode> {
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e.into()),
-        _ => Ok(ExitCode::SUCCESS),
-    }
-}
-
-/// Writes JSON, readable.
-pub(crate) fn print_json(value: &impl serde::Serialize) -> Result<ExitCode> {
-    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+    })
 }

@@ -1,4 +1,4 @@
-//! Plugins: `windlass algorithm add` and `remove`, and what every command knows of them.
+//! Plugins: `windlass algorithm add` and `remove`, and how they do.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -6,21 +6,13 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use windlass_daemon::control::{Answer, PluginReport, Request};
 use windlass_plugin::Folder;
+use windlass_terminal::print;
 
 use crate::ask::{Control, unexpected};
-use crate::print;
 
 /// Where they are kept.
 fn folder() -> Folder {
     Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref())
-}
-
-/// Makes those of the folder known to this process, before anything names one. One that cannot be used
-/// is told, and does not keep the command from its work.
-pub(crate) fn load() {
-    for wrong in folder().load().into_iter().filter_map(Result::err) {
-        eprintln!("windlass: plugin: {wrong}");
-    }
 }
 
 /// Add an algorithm that is a WebAssembly module, and tell the running windlass of it.

@@ -7,14 +7,16 @@ use std::process::ExitCode;
 use anyhow::Result;
 use serde_json::{Value, json};
 use windlass_cc::Settings;
+use windlass_cc::Value::Choice;
 use windlass_daemon::config_files::{self, DEFAULT_CONFIG};
 use windlass_daemon::control::{Answer, Request};
 use windlass_engine::{LivePath, Side, Verdict};
 use windlass_policy::{Config, Explanation, SwitchState};
+use windlass_terminal::{print, print_json};
 use windlass_wire::FlowKey;
 
 use crate::ask::{Control, unexpected};
-use crate::{path, print, print_json, values};
+use crate::{path, values};
 
 const NANOS_PER_MILLI: f64 = 1e6;
 
@@ -128,7 +130,10 @@ fn as_text(args: &ExplainArgs, explained: &Explanation) -> Result<String> {
 
 fn said(verdict: &Verdict) -> String {
     let cap = verdict.cap.map_or(String::new(), |cap| {
-        format!(", at most {}", values::rate(cap.saturating_mul(8)))
+        format!(
+            ", at most {}",
+            windlass_terminal::rate(cap.saturating_mul(8))
+        )
     });
     let priority = match verdict.priority {
         1 => String::new(),
@@ -142,8 +147,23 @@ fn said(verdict: &Verdict) -> String {
     )
 }
 
+/// As a configuration file has it: its name, and the parameters that are not as its source has them.
 fn named(settings: &Settings) -> String {
-    windlass_experiment::setup::Algorithm::from(settings).to_string()
+    let (id, defaults) = (settings.id(), Settings::from(settings.id()));
+    let parameters = id.parameters().iter().filter_map(|parameter| {
+        let value = settings.get(parameter.name)?;
+        let written = match value {
+            Choice(word) => format!("\"{word}\""),
+            value => value.to_string(),
+        };
+        (defaults.get(parameter.name) != Some(value))
+            .then(|| format!(", {} = {written}", parameter.name))
+    });
+    let set: String = parameters.collect();
+    match set.is_empty() {
+        true => format!("\"{}\"", id.name()),
+        false => format!("{{ name = \"{}\"{set} }}", id.name()),
+    }
 }
 
 fn switches(state: &SwitchState) -> Result<String> {

@@ -10,10 +10,11 @@ use windlass_engine::{AlgorithmId, Redundancy};
 use windlass_io::Mode as Io;
 use windlass_ovs::Side;
 use windlass_policy::{Config, Extent, IoMode, Overrides};
+use windlass_terminal::print;
 
 use crate::capabilities::Effective;
 use crate::place::Place;
-use crate::{print, values};
+use crate::values;
 
 /// Govern the flows between two interfaces, until SIGTERM or Ctrl-C. SIGHUP reads the
 /// configuration file again.

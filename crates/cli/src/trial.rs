@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use windlass_cc::Settings;
 use windlass_daemon::control::{Answer, Request, TrialAnswer};
+use windlass_terminal::{print, print_json};
 
 use crate::ask::{Control, unexpected};
-use crate::{print, print_json};
 
 /// Compare algorithms on new flows, by lot.
 #[derive(clap::Subcommand)]

@@ -12,6 +12,7 @@ use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Pair, P
 use windlass_experiment::statistics::Spread;
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
+use windlass_lab::programs::Programs;
 
 const RUNS: usize = 10;
 const MS: u64 = 1_000_000;
@@ -45,7 +46,7 @@ fn main() -> Result<()> {
 }
 
 fn measure(setup: &Setup, runs: usize) -> Result<String> {
-    let mut netns = Netns::new(windlass()?);
+    let mut netns = Netns::new(Programs::of(windlass()?));
     let setups = vec![setup.clone(); runs + 1];
     let (mut took, mut transfers, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let mut per_packet = Vec::new();

@@ -98,7 +98,7 @@ pub fn check_host(needed: &[Needed]) -> Result<()> {
 }
 
 /// Where a program is. System folders are searched even if `PATH` lacks them.
-fn find(program: &str) -> Option<PathBuf> {
+pub(crate) fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var("PATH").unwrap_or_default();
     let folders = path
         .split(':')

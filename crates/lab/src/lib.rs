@@ -17,6 +17,7 @@ pub mod leftovers;
 pub mod netns;
 pub mod openvswitch;
 pub mod payload;
+pub mod programs;
 pub mod report;
 pub mod sample;
 pub mod server;

@@ -9,6 +9,7 @@ use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Condition, Experiment, Observed, Settings, Setup, check, rows};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::vm::Vm;
+use windlass_lab::programs::Programs;
 
 use program::program;
 
@@ -138,7 +139,7 @@ fn setups() -> Vec<Setup> {
 
 fn run(setups: &[Setup]) -> Vec<Observed> {
     let mut all = vec![None; setups.len()];
-    let result = Vm::new(program()).run(setups, &mut |index, observed| {
+    let result = Vm::new(Programs::of(program())).run(setups, &mut |index, observed| {
         assert!(all[index].is_none(), "setup {index} ran twice");
         all[index] = Some(observed);
     });

@@ -16,6 +16,12 @@ pub enum PluginError {
         /// What the system says.
         source: io::Error,
     },
+    /// This build cannot run any.
+    #[error(
+        "this windlass was built without the plugin host, so it knows no algorithm that is a plugin: build it \
+         without --no-default-features (cargo feature \"plugins\")"
+    )]
+    NoHost,
     /// It is larger than [`crate::MODULE_BYTES_MAX`].
     #[error(
         "a module of {0} bytes; at most {most} are taken: build it without debug information",
@@ -84,6 +90,7 @@ pub enum PluginError {
     },
 }
 
+#[cfg(feature = "host")]
 impl PluginError {
     /// What wasmtime says, in one line.
     pub(crate) fn wasm(error: wasmtime::Error) -> PluginError {

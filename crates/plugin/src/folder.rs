@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use windlass_cc::AlgorithmId;
 
-use crate::module::{Added, add};
-use crate::{MODULE_BYTES_MAX, PluginError};
+use crate::{Added, MODULE_BYTES_MAX, PluginError, add};
 
 /// The folder, unless [`Folder::VARIABLE`] names another.
 const DEFAULT: &str = "/var/lib/windlass/plugins";
@@ -141,6 +140,13 @@ impl Folder {
             }
         }
     }
+}
+
+/// Makes the plugins that are kept on this machine known to this process. A program calls it before anything
+/// names an algorithm. The answer has the plugins that cannot be used, and why; they keep no program from its work.
+pub fn load_installed() -> Vec<PluginError> {
+    let folder = Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref());
+    folder.load().into_iter().filter_map(Result::err).collect()
 }
 
 /// Takes in the module in `file`, for this process.

@@ -5,36 +5,13 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use wasmtime::{Config, Engine, InstancePre, Linker, Module as Compiled};
-use windlass_cc::AlgorithmId;
 use windlass_cc::plugin::{self, Call, Code, Fault, FlowState};
 
 use crate::about::{ABOUT_BYTES_MAX, About};
 use crate::error::PluginError;
 use crate::host::{self, Host};
 use crate::instance::{self, Instance};
-use crate::{ABI_VERSION, FAULTS_MAX, MODULE_BYTES_MAX, check};
-
-/// A plugin that has been taken in.
-#[derive(Clone, Debug)]
-pub struct Added {
-    /// The algorithm.
-    pub id: AlgorithmId,
-    /// Made-up events that it was tried with.
-    pub tried_events: usize,
-}
-
-/// How a plugin does.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
-    /// Its name.
-    pub name: &'static str,
-    /// Flows that have left it because it failed, in this process.
-    pub faults: u32,
-    /// It is not asked any more.
-    pub suspended: bool,
-    /// What it did last, in words.
-    pub last_fault: Option<String>,
-}
+use crate::{ABI_VERSION, Added, FAULTS_MAX, MODULE_BYTES_MAX, Status, check};
 
 /// Compiled code, and what it has done.
 pub(crate) struct Module {

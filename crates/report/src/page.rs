@@ -58,7 +58,7 @@ fn facts(results: &Results<'_>) -> Markup {
         } }
         footer {
             "Experiment " code { (results.experiment.name) } ". Every row is in " code { "rows.csv" }
-            " beside this page. Measured by " code { "windlass lab run" } "."
+            " beside this page. Measured by " code { "windlass-lab run" } "."
         }
     }
 }

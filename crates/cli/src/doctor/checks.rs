@@ -13,7 +13,6 @@ use windlass_io::interface::{
 use super::{Finding, State};
 use crate::capabilities::{Effective, IPC_LOCK};
 use crate::kernel::{self, Configuration};
-use crate::values;
 
 /// XDP programs on links that die with the process: Linux 5.9.
 const KERNEL_MIN: (u32, u32) = (5, 9);
@@ -94,14 +93,14 @@ pub(super) fn memlock(effective: &Effective) -> Finding {
         let found = if unlimited {
             "unlimited".to_owned()
         } else {
-            values::bytes(limit)
+            windlass_terminal::bytes(limit)
         };
         return Finding::ok("memlock", found);
     }
     let found = format!(
         "{} may be locked, a worker needs {}",
-        values::bytes(limit),
-        values::bytes(LOCKED_BYTES)
+        windlass_terminal::bytes(limit),
+        windlass_terminal::bytes(LOCKED_BYTES)
     );
     Finding::lack("memlock", State::Missing, found, "ulimit -l unlimited")
 }

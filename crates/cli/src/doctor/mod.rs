@@ -6,10 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
+use windlass_terminal::{print, print_json};
 
 use crate::capabilities::Effective;
 use crate::kernel::{self, Configuration};
-use crate::{print, print_json};
 
 /// Check whether `windlass run` can work here; each lack comes with the command that mends it.
 #[derive(clap::Args)]

@@ -15,6 +15,7 @@ use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
 use windlass_lab::command::{IP, check_host};
 use windlass_lab::netns::names;
+use windlass_lab::programs::Programs;
 
 use program::program;
 use setups::{MBIT, MS, bottleneck, flows, line, lossy, pair};
@@ -37,7 +38,7 @@ fn run(setups: &[Setup]) -> Option<Vec<Observed>> {
     }
     let _alone = ALONE.lock();
     let mut all = vec![None; setups.len()];
-    let mut netns = Netns::new(program());
+    let mut netns = Netns::new(Programs::of(program()));
     let ran = netns.run(setups, &mut |index, observed| all[index] = Some(observed));
     ran.expect("all of them");
     drop(netns);

@@ -18,8 +18,6 @@ mod servers;
 mod sockets;
 mod usage;
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use windlass_experiment::{Observed, Setup};
@@ -29,6 +27,7 @@ use super::Backend;
 use super::sim::run_simulated;
 use crate::command::{IP, check_host};
 use crate::leftovers::{catch_signals, check_interrupted, remove_stale};
+use crate::programs::Programs;
 
 /// Listeners, namespaces, pipes.
 const OTHER_FILES: u64 = 1000;
@@ -36,15 +35,15 @@ const OTHER_FILES: u64 = 1000;
 /// Runs setups in network namespaces of this host. Needs root.
 #[derive(Debug)]
 pub struct Netns {
-    windlass: PathBuf,
+    programs: Programs,
     lab: Option<Lab>,
 }
 
 impl Netns {
-    /// `windlass` is the program to put into the path of the setups that ask for it.
-    pub fn new(windlass: PathBuf) -> Netns {
+    /// `programs` go into the path and onto the hosts of the setups that ask for them.
+    pub fn new(programs: Programs) -> Netns {
         Netns {
-            windlass,
+            programs,
             lab: None,
         }
     }
@@ -53,7 +52,7 @@ impl Netns {
         // What a failed run leaves is not worth a guess: the wiring goes with it.
         let lab = Lab::for_setup(self.lab.take(), setup)?;
         let lab = self.lab.insert(lab);
-        let observed = lab.run(setup, &self.windlass);
+        let observed = lab.run(setup, &self.programs);
         if observed.is_err() || !lab.is_reusable() {
             self.lab = None;
         }

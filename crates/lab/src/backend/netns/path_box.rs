@@ -17,9 +17,12 @@ use windlass_experiment::setup::{PathBox, Record};
 use super::probe::wait_until_forwarding;
 use super::usage::Meter;
 use crate::emulator::Ends;
+use crate::programs::Programs;
 use crate::topology::{INSIDE, OUTSIDE, Topology};
 use crate::windlass::Windlass;
 
+/// What stands for the program in the words of a command.
+const WINDLASS: &str = "{windlass}";
 const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 const STOP_POLL_INTERVAL: Duration = Duration::from_millis(2);
 
@@ -54,13 +57,14 @@ impl Running {
         (topology, ends): (&Topology, &mut Ends),
         path_box: &PathBox,
         record: Record,
-        program: &Path,
+        programs: &Programs,
         folder: &Path,
     ) -> Result<Running> {
         let mut far = None;
         let process = match path_box {
             PathBox::Nothing => Process::None,
             PathBox::Windlass { policy } => {
+                let program = &programs.windlass()?;
                 let file = folder.join("windlass.toml");
                 std::fs::write(&file, policy)?;
                 let arguments = ["--config".to_owned(), file.to_string_lossy().into_owned()];
@@ -77,7 +81,7 @@ impl Running {
                 Process::Windlass(started)
             }
             PathBox::Command { words } => {
-                Process::Other(Other::start((topology, ends), words, program, folder)?)
+                Process::Other(Other::start((topology, ends), words, programs, folder)?)
             }
         };
         let pid = match &process {
@@ -155,14 +159,17 @@ impl Other {
     fn start(
         (topology, ends): (&Topology, &mut Ends),
         words: &[String],
-        program: &Path,
+        programs: &Programs,
         folder: &Path,
     ) -> Result<Other> {
-        let program = program.to_string_lossy();
+        let program = match words.iter().any(|word| word.contains(WINDLASS)) {
+            true => programs.windlass()?.to_string_lossy().into_owned(),
+            false => String::new(),
+        };
         let replaced = |word: &String| {
             word.replace("{inside}", INSIDE)
                 .replace("{outside}", OUTSIDE)
-                .replace("{windlass}", &program)
+                .replace(WINDLASS, &program)
         };
         let (name, arguments) = words.split_first().context("the box has no command")?;
         let said = folder.join("box.log");

@@ -1,4 +1,4 @@
-//! Transfers over QUIC: `windlass recv` in the client's namespace, `windlass send` in the server's.
+//! Transfers over QUIC: `windlass-transfer recv` in the client's namespace, `windlass-transfer send` in the server's.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -15,6 +15,7 @@ use windlass_io::monotonic_ns;
 
 use super::plan::{Plan, QuicFlow};
 use crate::leftovers::{check_interrupted, interrupted};
+use crate::programs::Programs;
 use crate::topology::Topology;
 
 /// UDP port of the first receiver; each has one of its own.
@@ -66,20 +67,24 @@ impl Receivers {
     pub(super) fn start(
         topology: &Topology,
         plan: &Plan,
-        windlass: &Path,
+        programs: &Programs,
         folder: &Path,
     ) -> Result<Receivers> {
+        if plan.quic.is_empty() {
+            return Ok(Receivers::default());
+        }
+        let program = programs.transfer()?;
         let flows = plan.quic.iter().enumerate();
         let all = flows.map(|(number, flow)| {
             let port = FIRST_PORT + number;
             let address = format!("{}:{port}", client_address(flow.client));
-            let mut recv = topology.clients[flow.client].command(windlass);
+            let mut recv = topology.clients[flow.client].command(&program);
             recv.args(["recv", "-j", "--once", "--listen", &address, "--dir"]);
             recv.arg(folder).stdin(Stdio::null()).stderr(Stdio::null());
             let mut process = Process(recv.stdout(Stdio::piped()).spawn()?);
             let fingerprint = fingerprint(&mut process.0)?;
             let csv = folder.join(format!("quic-{number}.csv"));
-            let mut send = topology.servers[flow.server].command(windlass);
+            let mut send = topology.servers[flow.server].command(&program);
             send.args(["send", "-j", &address, "--fingerprint", &fingerprint]);
             send.args(["--algorithm", &flow.algorithm]);
             Ok(Receiver {
@@ -156,9 +161,10 @@ fn fingerprint(recv: &mut Child) -> Result<String> {
     let mut reader = BufReader::new(stdout);
     reader.read_line(&mut line)?;
     recv.stdout = Some(reader.into_inner());
-    let said: Value = serde_json::from_str(&line).context("windlass recv did not start")?;
+    let said: Value =
+        serde_json::from_str(&line).context("windlass-transfer recv did not start")?;
     let found = said["fingerprint"].as_str().map(str::to_owned);
-    found.with_context(|| format!("windlass recv said {line}"))
+    found.with_context(|| format!("windlass-transfer recv said {line}"))
 }
 
 fn sleep_until(at_ns: u64) -> Result<()> {
@@ -175,7 +181,7 @@ fn output(mut send: Command, until_ns: u64) -> Result<Value> {
     let mut process = Process(send.stderr(Stdio::null()).spawn()?);
     while process.0.try_wait()?.is_none() {
         if interrupted() || monotonic_ns() > until_ns {
-            bail!("windlass send did not end in time");
+            bail!("windlass-transfer send did not end in time");
         }
         thread::sleep(POLL_INTERVAL);
     }
@@ -183,7 +189,7 @@ fn output(mut send: Command, until_ns: u64) -> Result<Value> {
     if let Some(stdout) = &mut process.0.stdout {
         stdout.read_to_string(&mut text)?;
     }
-    let said: Value = serde_json::from_str(&text).context("windlass send said nothing")?;
+    let said: Value = serde_json::from_str(&text).context("windlass-transfer send said nothing")?;
     match said["error"].as_str() {
         Some(error) => bail!("{error}"),
         None => Ok(said),

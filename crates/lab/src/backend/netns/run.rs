@@ -1,7 +1,6 @@
 //! One run: the settings, the box, the links, the transfers, and what came of them.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::{Result, ensure};
@@ -20,6 +19,7 @@ use super::usage::{Load, dropped_frames, timeouts};
 use super::{hosts, samples};
 use crate::emulator::{Emulator, Ends};
 use crate::leftovers::{check_interrupted, lab_folder, lab_name};
+use crate::programs::Programs;
 use crate::topology::{Shape, Topology};
 use crate::trace;
 
@@ -73,7 +73,7 @@ impl Lab {
         self.shape.bridged
     }
 
-    pub(super) fn run(&mut self, setup: &Setup, windlass: &Path) -> Result<Observed> {
+    pub(super) fn run(&mut self, setup: &Setup, programs: &Programs) -> Result<Observed> {
         let plan = Arc::new(Plan::new(setup)?);
         self.set_hosts(setup)?;
         let topology = &self.topology;
@@ -87,8 +87,8 @@ impl Lab {
             None => Ends::open(topology)?,
         };
         let (wires, record) = ((topology, &mut ends), setup.record);
-        let running = Running::start(wires, path_box, record, windlass, folder)?;
-        let receivers = Receivers::start(topology, &plan, windlass, folder)?;
+        let running = Running::start(wires, path_box, record, programs, folder)?;
+        let receivers = Receivers::start(topology, &plan, programs, folder)?;
         let links = Emulator::start(ends, setup)?;
         let start_ns = links.start_ns();
         let senders = receivers.send(&plan, start_ns);

@@ -1,14 +1,14 @@
 //! Setups on Debian's kernel in guests whose time is the number of instructions executed: what
 //! comes out does not depend on how busy the machine is.
 //!
-//! In every guest the same program runs the `netns` back end on a list of setups ([`inside`]) and
+//! In every guest `windlass-lab` runs the `netns` back end on a list of setups ([`inside`]) and
 //! prints what came of each; out here as many guests as there are processors share the setups.
 
 mod line;
 mod share;
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use windlass_experiment::setup::Transport;
 use windlass_experiment::{Observed, Setup};
 use windlass_guest::{Contents, Event, Guest, Image};
 
@@ -26,10 +27,11 @@ use super::netns::Netns;
 use super::sim::run_simulated;
 use crate::command::IP;
 use crate::leftovers::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
+use crate::programs::Programs;
 use crate::{openvswitch, switch};
 
 /// What the program is told in the guest.
-const GUEST_COMMAND: &str = "exec /usr/bin/windlass lab guest /job/input";
+const GUEST_COMMAND: &str = "exec /usr/bin/windlass-lab guest /job/input";
 /// Kernel modules for the wiring, for what may stand in the path, and every congestion control.
 /// Open vSwitch is among them only if a setup needs it: it brings connection tracking, which every
 /// packet pays for.
@@ -68,23 +70,31 @@ const MAX_DEATHS: u32 = 5;
 /// Runs setups in guests. Needs no root.
 #[derive(Debug)]
 pub struct Vm {
-    windlass: PathBuf,
+    programs: Programs,
     guests: usize,
 }
 
 impl Vm {
-    /// `windlass` is the program that the guests run, and put into the path of the setups that ask
-    /// for it.
-    pub fn new(windlass: PathBuf) -> Vm {
+    /// `programs` are what the guests run, and put into the path and onto the hosts of the setups that ask
+    /// for them.
+    pub fn new(programs: Programs) -> Vm {
         Vm {
-            windlass,
+            programs,
             guests: thread::available_parallelism().map_or(1, usize::from),
         }
     }
 
     fn image(&self, setups: &[Setup]) -> Result<Image> {
+        let mut programs = vec![
+            ("windlass", self.programs.windlass()?),
+            ("windlass-lab", self.programs.lab()?),
+        ];
+        let mut flows = setups.iter().flat_map(|setup| &setup.flows);
+        if flows.any(|flow| flow.transport == Transport::Quic) {
+            programs.push(("windlass-transfer", self.programs.transfer()?));
+        }
         let mut contents = Contents {
-            programs: vec![("windlass", self.windlass.clone())],
+            programs,
             tools: &[IP],
             files: &[],
             modules: &MODULES,
@@ -255,10 +265,9 @@ fn failed(cause: &anyhow::Error) -> Observed {
 pub fn inside(file: &Path) -> Result<()> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let setups: Vec<Setup> = serde_json::from_slice(&text).context("not a list of setups")?;
-    let windlass = std::env::current_exe().context("finding this program's own file")?;
     print(&Line::Begun)?;
     let mut printed = Ok(());
-    Netns::new(windlass).run(&setups, &mut |at, observed| {
+    Netns::new(Programs::installed()?).run(&setups, &mut |at, observed| {
         let observed = Box::new(observed);
         if printed.is_ok() {
             printed = print(&Line::Done { at, observed });

@@ -1,4 +1,4 @@
-//! `windlass lab list`.
+//! `windlass-lab list`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use serde::Serialize;
 use windlass_experiment::{Experiment, Settings};
+use windlass_terminal::{print, print_json};
 
-use super::{BAD_FILE, read};
-use crate::{print, print_json};
+use crate::{BAD_FILE, read};
 
 /// List the experiments of a folder.
 #[derive(clap::Args)]

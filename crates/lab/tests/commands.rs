@@ -1,15 +1,24 @@
-//! `windlass lab` from outside.
-
-mod program;
+//! `windlass-lab` from outside.
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Output;
-
-use program::{stderr, stdout, windlass};
+use std::process::{Command, Output};
 
 fn lab(arguments: &[&str]) -> Output {
-    windlass(&[&["lab"], arguments].concat())
+    Command::new(env!("CARGO_BIN_EXE_windlass-lab"))
+        .args(arguments)
+        // Whatever plugins this machine has.
+        .env("WINDLASS_PLUGINS", "/nowhere")
+        .output()
+        .unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
 }
 
 fn experiments() -> String {
@@ -27,7 +36,7 @@ fn every_experiment_that_comes_along_is_without_mistake_and_listed() {
     // 3 rates × 5 RTTs × 5 losses × 2 sizes × 3 repetitions × 9 contestants.
     assert_eq!(grid["runs"], 4050);
     for entry in all {
-        // `windlass lab run experiments/<name>.toml` is what one would type.
+        // `windlass-lab run experiments/<name>.toml` is what one would type.
         let file = format!("{}.toml", entry["name"].as_str().unwrap());
         assert!(entry["file"].as_str().unwrap().ends_with(&file), "{entry}");
     }

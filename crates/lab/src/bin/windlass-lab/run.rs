@@ -1,7 +1,6 @@
-//! `windlass lab run`.
+//! `windlass-lab run`.
 
 use std::collections::BTreeMap;
-use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -18,11 +17,12 @@ use windlass_lab::backend::netns::Netns;
 use windlass_lab::backend::sim::Sim;
 use windlass_lab::backend::vm::Vm;
 use windlass_lab::leftovers;
+use windlass_lab::programs::Programs;
 use windlass_report::Results;
+use windlass_terminal::print;
 
-use super::progress::Progress;
-use super::{BAD_FILE, machine, read, table};
-use crate::print;
+use crate::progress::Progress;
+use crate::{BAD_FILE, machine, read, table};
 
 /// Run an experiment and say whether its checks hold.
 ///
@@ -64,11 +64,11 @@ fn backend_name() -> impl TypedValueParser<Value = BackendName> {
 }
 
 fn backend(name: BackendName) -> Result<Box<dyn Backend>> {
-    let windlass = env::current_exe().context("finding this program's own file")?;
+    let programs = Programs::installed()?;
     Ok(match name {
         BackendName::Sim => Box::new(Sim),
-        BackendName::Netns => Box::new(Netns::new(windlass)),
-        BackendName::Vm => Box::new(Vm::new(windlass)),
+        BackendName::Netns => Box::new(Netns::new(programs)),
+        BackendName::Vm => Box::new(Vm::new(programs)),
     })
 }
 

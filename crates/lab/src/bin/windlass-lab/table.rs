@@ -8,7 +8,7 @@ use windlass_experiment::{Experiment, Row};
 const LINES_MAX: usize = 60;
 
 /// Medians of what flows are judged by, of each cell, a column for each contestant.
-pub(super) fn medians(experiment: &Experiment, rows: &[Row]) -> String {
+pub(crate) fn medians(experiment: &Experiment, rows: &[Row]) -> String {
     let grouped = Grouped::new(rows);
     let metric = experiment.main_metric();
     let run: Vec<usize> = (0..experiment.contestants.len())
@@ -56,7 +56,7 @@ fn aligned(lines: &[Vec<String>]) -> String {
 }
 
 /// A line for each check, and a second one for why it fails.
-pub(super) fn checks(verdicts: &[Verdict]) -> String {
+pub(crate) fn checks(verdicts: &[Verdict]) -> String {
     let mut text = String::new();
     for verdict in verdicts {
         let word = if verdict.pass { "pass" } else { "FAIL" };

@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 
 /// What is known of this machine, by name.
-pub(super) fn facts(backend: &str) -> Vec<(String, String)> {
+pub(crate) fn facts(backend: &str) -> Vec<(String, String)> {
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let kernel = ["ostype", "osrelease"].map(|n| file(&format!("/proc/sys/kernel/{n}")));
     let cpu = file("/proc/cpuinfo");

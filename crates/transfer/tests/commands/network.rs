@@ -1,4 +1,4 @@
-//! `windlass send` and `windlass recv` over networks that are made for it: full disks, cut wires,
+//! `windlass-transfer send` and `windlass-transfer recv` over networks that are made for it: full disks, cut wires,
 //! and a long lossy path beside the kernel's own BBR. They need root.
 
 use std::path::Path;

@@ -1,9 +1,10 @@
-//! `windlass send` and `windlass recv` against each other, and against what goes wrong.
+//! `windlass-transfer send` and `windlass-transfer recv` against each other, and against what goes wrong.
 
 mod ends;
 mod network;
 
 use std::fs;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use ends::{Ends, names, stdout_json, write_file};
@@ -238,4 +239,31 @@ fn a_receiver_that_cannot_go_on_says_why() {
     let (code, said) = recv.wait();
     assert_eq!(code, Some(1));
     assert!(said.contains("No such file or directory"), "{said}");
+}
+
+#[test]
+fn wrong_usage_exits_with_2() {
+    for (arguments, said) in [
+        (&["send", "host", "--bytes", "1k"][..], "--fingerprint"),
+        (&["send", "host", "--insecure"], "--bytes <N>"),
+        (
+            &["send", "host", "--insecure", "--bytes", "1k", "file"],
+            "cannot be used with",
+        ),
+        (
+            &["send", "host", "file", "--fingerprint", "beef"],
+            "64 hexadecimal digits",
+        ),
+        (
+            &["send", "host", "f", "--insecure", "--algorithm", "cubic:x"],
+            "cubic has no preset \"x\"; it has: abe linux",
+        ),
+        (&["recv", "--listen", "nowhere"], "ADDRESS:PORT"),
+    ] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_windlass-transfer"));
+        let output = command.args(arguments).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(told.contains(said), "{arguments:?}: {told}");
+    }
 }

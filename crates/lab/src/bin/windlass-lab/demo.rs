@@ -1,15 +1,13 @@
-//! `windlass demo`.
+//! `windlass-lab demo`.
 
-use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_engine::AlgorithmId;
+use windlass_cc::AlgorithmId;
 use windlass_lab::demo::{self, Case, Options};
-
-use crate::values;
+use windlass_lab::programs::Programs;
 
 /// Compare a download by a CUBIC server alone, by a BBR server, and behind windlass.
 ///
@@ -35,7 +33,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1.0)]
     queue_bdp: f64,
     /// What windlass drives the flow with.
-    #[arg(long, value_name = "NAME", default_value = "bbr", value_parser = values::algorithm())]
+    #[arg(long, value_name = "NAME", default_value = "bbr", value_parser = str::parse::<AlgorithmId>)]
     algorithm: AlgorithmId,
     /// Second copies.
     #[arg(long, default_value = "off", value_parser = ["off", "repairs", "early"])]
@@ -65,7 +63,6 @@ fn case() -> impl TypedValueParser<Value = Case> {
 }
 
 pub(crate) fn run(args: Args) -> Result<ExitCode> {
-    let windlass = env::current_exe().context("finding this program's own file")?;
     let summary = demo::run(Options {
         runs: args.runs,
         bytes: args.bytes,
@@ -81,7 +78,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
             true => Case::ALL.to_vec(),
             false => args.cases,
         },
-        windlass,
+        windlass: Programs::installed()?.windlass()?,
         seed: args.seed,
     })?;
     Ok(ExitCode::from(u8::from(!summary.all_ok())))

@@ -84,7 +84,7 @@ impl Ends {
     }
 
     pub fn recv(&self, arguments: &[&str]) -> Recv {
-        let mut command = (self.receiver)(env!("CARGO_BIN_EXE_windlass"));
+        let mut command = (self.receiver)(env!("CARGO_BIN_EXE_windlass-transfer"));
         command.args(["recv", "-j", "--listen", &self.listen, "--dir"]);
         command.arg(self.inbox()).args(arguments);
         Recv::start(command)
@@ -104,7 +104,7 @@ impl Ends {
     }
 
     fn sending(&self, address: &str, arguments: &[&str]) -> Command {
-        let mut command = (self.sender)(env!("CARGO_BIN_EXE_windlass"));
+        let mut command = (self.sender)(env!("CARGO_BIN_EXE_windlass-transfer"));
         command.args(["send", address]).args(arguments);
         command.stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! `windlass recv`.
+//! `windlass-transfer recv`.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -6,11 +6,10 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::{Value, json};
+use windlass_terminal::{bytes, print};
 use windlass_transfer::{
     DEFAULT_PORT, Error, Listening, ReceiveEvent, ReceiveOptions, Received, receive,
 };
-
-use crate::{print, values};
 
 /// Receive what `windlass send` sends.
 ///
@@ -85,12 +84,12 @@ fn text(event: &ReceiveEvent) -> String {
         ),
         ReceiveEvent::Began { from, file, have } => {
             let what = match file {
-                Some((name, size)) => format!("{name}, {}", values::bytes(*size)),
+                Some((name, size)) => format!("{name}, {}", bytes(*size)),
                 None => "filling".to_owned(),
             };
             let there = match have {
                 0 => String::new(),
-                have => format!(", {} of it here already", values::bytes(*have)),
+                have => format!(", {} of it here already", bytes(*have)),
             };
             format!("{from}: {what}{there}\n")
         }
@@ -107,7 +106,7 @@ fn arrived(received: &Received) -> String {
     let mut text = format!(
         "{}: {what} arrived, {} in {:.3} s, {:.2} Mbit/s\n",
         received.from,
-        values::bytes(received.bytes),
+        bytes(received.bytes),
         received.seconds,
         received.goodput_mbit_s
     );

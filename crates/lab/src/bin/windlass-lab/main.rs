@@ -1,5 +1,9 @@
-//! `windlass lab`.
+//! The `windlass-lab` command: experiments, and a demonstration.
+//!
+//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong usage or a file with a mistake.
+#![forbid(unsafe_code)]
 
+mod demo;
 mod list;
 mod machine;
 mod progress;
@@ -11,16 +15,25 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use clap::Parser;
 use windlass_experiment::{Experiment, Settings};
-
-use crate::print;
+use windlass_lab::programs::Programs;
+use windlass_terminal::print;
 
 /// What a file with a mistake exits with.
 const BAD_FILE: u8 = 2;
 
-/// Experiments as files: run them, list them, look for mistakes in them.
+/// The laboratory of Windlass: experiments as files, and a demonstration.
+#[derive(Parser)]
+#[command(name = "windlass-lab", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
 #[derive(clap::Subcommand)]
-pub(crate) enum Command {
+enum Command {
+    Demo(demo::Args),
     Run(run::Args),
     List(list::Args),
     Check(CheckArgs),
@@ -32,21 +45,21 @@ pub(crate) enum Command {
 
 /// Look for mistakes in an experiment file, and say how much it would run.
 #[derive(clap::Args)]
-pub(crate) struct CheckArgs {
+struct CheckArgs {
     /// The experiment.
     file: PathBuf,
 }
 
 /// The half of the `vm` back end that is inside the guest.
 #[derive(clap::Args)]
-pub(crate) struct GuestArgs {
+struct GuestArgs {
     /// What to run.
     file: PathBuf,
 }
 
 /// A box for experiments: Open vSwitch between two interfaces.
 #[derive(clap::Args)]
-pub(crate) struct SwitchArgs {
+struct SwitchArgs {
     inside: String,
     outside: String,
     /// No windlass in it.
@@ -57,14 +70,18 @@ pub(crate) struct SwitchArgs {
     arguments: Vec<String>,
 }
 
-pub(crate) fn run(command: Command) -> Result<ExitCode> {
-    match command {
+fn main() -> ExitCode {
+    for wrong in windlass_plugin::load_installed() {
+        eprintln!("windlass: plugin: {wrong}");
+    }
+    windlass_terminal::end(match Cli::parse().command {
+        Command::Demo(args) => demo::run(args),
         Command::Run(args) => run::run(args),
         Command::List(args) => list::run(&args),
         Command::Check(args) => check(&args),
         Command::Guest(args) => guest(&args),
         Command::Switch(args) => switch(&args),
-    }
+    })
 }
 
 fn check(args: &CheckArgs) -> Result<ExitCode> {
@@ -101,8 +118,11 @@ fn guest(args: &GuestArgs) -> Result<ExitCode> {
 }
 
 fn switch(args: &SwitchArgs) -> Result<ExitCode> {
-    let program = std::env::current_exe().context("finding this program's own file")?;
-    let program = (!args.alone).then_some(program.as_path());
-    windlass_lab::switch::join([&args.inside, &args.outside], program, &args.arguments)?;
+    let program = match args.alone {
+        true => None,
+        false => Some(Programs::installed()?.windlass()?),
+    };
+    let sides = [args.inside.as_str(), &args.outside];
+    windlass_lab::switch::join(sides, program.as_deref(), &args.arguments)?;
     Ok(ExitCode::SUCCESS)
 }

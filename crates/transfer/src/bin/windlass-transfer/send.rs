@@ -1,4 +1,4 @@
-//! `windlass send`.
+//! `windlass-transfer send`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use anyhow::Result;
 use serde_json::json;
 use windlass_cc::Settings;
+use windlass_terminal::{byte_count, bytes, print, print_json, rate};
 use windlass_transfer::{Fingerprint, Progress, SendOptions, Sent, What, send};
 
-use crate::transfer_progress::Line;
-use crate::{print, print_json, values};
+use crate::line::Line;
 
 /// Send a file, or filling to measure with, over QUIC with any of the algorithms.
 ///
@@ -25,7 +25,7 @@ pub(crate) struct Args {
     /// A file, which the receiver keeps under its name.
     file: Option<PathBuf>,
     /// Send so many bytes of filling, which the receiver counts (10k, 500M, 1G).
-    #[arg(long, value_name = "N", value_parser = values::byte_count)]
+    #[arg(long, value_name = "N", value_parser = byte_count)]
     bytes: Option<u64>,
     /// Send filling for so long.
     #[arg(long, value_name = "S", value_parser = seconds)]
@@ -92,17 +92,17 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn progress_line(progress: &Progress) -> String {
-    let arrived = values::bytes(progress.arrived);
+    let arrived = bytes(progress.arrived);
     let all = match progress.total {
         Some(total) => {
             let percent = 100.0 * progress.arrived as f64 / total.max(1) as f64;
-            format!(" of {} ({percent:.0} %)", values::bytes(total))
+            format!(" of {} ({percent:.0} %)", bytes(total))
         }
         None => String::new(),
     };
     let mut line = format!(
         "{arrived}{all}, {}, {:.0} s",
-        values::rate(progress.rate_bit_s as u64),
+        rate(progress.rate_bit_s as u64),
         progress.elapsed.as_secs_f64()
     );
     if let Some(path) = &progress.path {
@@ -110,7 +110,7 @@ fn progress_line(progress: &Progress) -> String {
         line += &format!(
             ", RTT {:.1} ms, window {}, lost {:.2} %, {}",
             path.srtt as f64 / 1e6,
-            values::bytes(path.window),
+            bytes(path.window),
             100.0 * path.lost as f64 / sent as f64,
             path.phase.name()
         );
@@ -122,7 +122,7 @@ fn summary(sent: &Sent) -> String {
     let what = sent.file.as_deref().unwrap_or("filling");
     let mut text = format!(
         "{what}: {} in {:.3} s, {:.2} Mbit/s with {}\n",
-        values::bytes(sent.bytes),
+        bytes(sent.bytes),
         sent.seconds,
         sent.goodput_mbit_s,
         sent.algorithm
@@ -130,7 +130,7 @@ fn summary(sent: &Sent) -> String {
     if sent.resumed_from > 0 {
         text += &format!(
             "  went on behind {} that were there\n",
-            values::bytes(sent.resumed_from)
+            bytes(sent.resumed_from)
         );
     }
     let path = &sent.path;
@@ -138,7 +138,7 @@ fn summary(sent: &Sent) -> String {
         "  RTT {:.1} ms at least, {:.1} at most; window up to {}; lost {:.2} %\n",
         path.min_rtt_ms,
         path.max_rtt_ms,
-        values::bytes(path.max_window_bytes),
+        bytes(path.max_window_bytes),
         path.lost_percent
     );
     if let Some(sha256) = &sent.sha256 {

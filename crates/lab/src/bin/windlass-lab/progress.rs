@@ -9,7 +9,7 @@ use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 const EVERY: Duration = Duration::from_secs(10);
 
 /// Counts runs.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     total: usize,
     done: usize,
@@ -19,7 +19,7 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    pub(super) fn new(total: usize) -> Progress {
+    pub(crate) fn new(total: usize) -> Progress {
         let template = "{pos}/{len} runs{msg} [{bar:40}] {elapsed} gone, {eta} left";
         let bar = stderr().is_terminal().then(|| {
             let style = ProgressStyle::with_template(template);
@@ -40,7 +40,7 @@ impl Progress {
     }
 
     /// One more run is done; `failure` says what went wrong with it, and where.
-    pub(super) fn done(&mut self, failure: Option<&str>) {
+    pub(crate) fn done(&mut self, failure: Option<&str>) {
         self.done += 1;
         self.failed += usize::from(failure.is_some());
         if let Some(failure) = failure {

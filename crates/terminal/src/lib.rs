@@ -1,0 +1,40 @@
+//! What every program of Windlass does at a terminal: it prints text or JSON, writes quantities as `ss` and
+//! `tc` do, and ends with an exit code.
+#![forbid(unsafe_code)]
+
+mod quantity;
+
+pub use quantity::{byte_count, bytes, millis, rate};
+
+use std::io::{self, ErrorKind, Write};
+use std::process::ExitCode;
+
+use anyhow::Result;
+
+/// Writes to stdout; a reader that has gone (`| head`) is no error.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print(text: &str) -> Result<ExitCode> {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e.into()),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Writes JSON, readable.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print_json(value: &impl serde::Serialize) -> Result<ExitCode> {
+    print(&format!("{}\n", serde_json::to_string_pretty(value)?))
+}
+
+/// The exit code of a command: what it says itself, or 1 after its error is told on stderr.
+pub fn end(done: Result<ExitCode>) -> ExitCode {
+    done.unwrap_or_else(|error| {
+        eprintln!("windlass: {error:#}");
+        ExitCode::FAILURE
+    })
+}

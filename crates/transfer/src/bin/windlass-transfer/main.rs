@@ -1,0 +1,36 @@
+//! The `windlass-transfer` command: files and filling over QUIC, with the algorithms of Windlass.
+//!
+//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong usage.
+#![forbid(unsafe_code)]
+
+mod line;
+mod recv;
+mod send;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+/// Bulk transfer over QUIC with any of Windlass' algorithms.
+#[derive(Parser)]
+#[command(name = "windlass-transfer", version, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    Send(send::Args),
+    Recv(recv::Args),
+}
+
+fn main() -> ExitCode {
+    for wrong in windlass_plugin::load_installed() {
+        eprintln!("windlass: plugin: {wrong}");
+    }
+    windlass_terminal::end(match Cli::parse().command {
+        Command::Send(args) => send::run(args),
+        Command::Recv(args) => recv::run(args),
+    })
+}
