@@ -1,7 +1,8 @@
 //! UDP at a constant rate, on and off.
 
 use windlass_cc::{Nanos, SECOND};
-use windlass_experiment::setup::CrossTraffic;
+
+use crate::network_spec::CrossTraffic;
 
 /// When a flow of cross traffic sends.
 pub(crate) struct Generator {
@@ -25,7 +26,7 @@ impl Generator {
     /// The run begins.
     pub fn start(&mut self, now: Nanos) {
         let sends = self.traffic.rate_bits_per_s > 0 && self.traffic.packet_bytes > 0;
-        self.on_since = sends.then(|| now + self.traffic.start_ns);
+        self.on_since = sends.then(|| now + self.traffic.start);
         self.sent = 0;
     }
 
@@ -39,10 +40,10 @@ impl Generator {
     /// The packet that is due: its bottleneck and its size, bytes.
     pub fn emit(&mut self) -> (usize, u32) {
         self.sent += 1;
-        let on = self.traffic.on_ns;
+        let on = self.traffic.on;
         if on > 0 && self.offset(self.sent) >= on {
             self.sent = 0;
-            let period = on + self.traffic.off_ns;
+            let period = on + self.traffic.off;
             self.on_since = self.on_since.map(|since| since + period);
         }
         (self.traffic.bottleneck, self.traffic.packet_bytes)

@@ -10,14 +10,18 @@ use crate::scenario::{Connection, Scenario};
 use crate::tcp::{Content, EndConfig, Endpoint, Role};
 
 /// The two ends of one connection.
-pub(crate) struct Ends {
+pub struct Ends {
+    /// The server.
     pub server: Endpoint,
+    /// The client.
     pub client: Endpoint,
     /// Index of its pair in the network.
     pub pair: usize,
+    /// What their applications do.
     pub plan: Connection,
     /// When the client had all that it asked for.
     pub complete_at: Option<Nanos>,
+    /// Who judges the box between them.
     pub monitor: Option<Monitor>,
     opened: bool,
     /// Complete, or never going to be.
@@ -81,10 +85,12 @@ impl Ends {
         self.monitor.as_ref().map_or(&[], Monitor::violations)
     }
 
+    /// Both have said and heard everything.
     pub fn finished(&self) -> bool {
         self.opened && self.server.finished() && self.client.finished()
     }
 
+    /// The end on this side of the box.
     pub fn end(&mut self, side: Side) -> &mut Endpoint {
         match side {
             Side::Inside => &mut self.server,
@@ -92,6 +98,7 @@ impl Ends {
         }
     }
 
+    /// The client connects.
     pub fn open(&mut self, now: Nanos) {
         self.opened = true;
         self.client.open(now);

@@ -7,15 +7,15 @@
 pub mod adversary;
 mod chances;
 mod cross_traffic;
-mod ends;
+pub mod ends;
 mod engine_box;
-pub mod experiment;
 mod invariant;
 mod judge;
 pub mod link;
 mod link_config;
-mod names;
+pub mod names;
 pub mod network;
+pub mod network_spec;
 mod node;
 mod pool;
 mod probes;
@@ -29,6 +29,7 @@ mod timers;
 mod too_big;
 mod world;
 
+pub use ends::Ends;
 pub use engine_box::EngineBox;
 pub use invariant::Monitor;
 pub use node::{Middlebox, Wire};

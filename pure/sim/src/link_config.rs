@@ -1,8 +1,6 @@
 //! What a link is like, and what it tells.
 
 use windlass_cc::Nanos;
-use windlass_experiment::observed::LinkObserved;
-use windlass_experiment::setup::{self, Direction};
 
 /// How a link loses packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -74,44 +72,6 @@ impl Default for LinkConfig {
     }
 }
 
-impl From<&Direction> for LinkConfig {
-    fn from(direction: &Direction) -> Self {
-        let rate = direction.rate_bits_per_s;
-        LinkConfig {
-            rate_bytes_per_s: (rate > 0).then(|| (rate / 8).max(1)),
-            delay: direction.delay_ns,
-            jitter: direction.jitter_ns,
-            loss: direction.loss.into(),
-            reorder_ratio: direction.reorder_ratio,
-            reorder_extra: direction.reorder_extra_ns,
-            duplicate_ratio: direction.duplicate_ratio,
-            queue_bytes: direction.queue_bytes,
-            ecn_mark_bytes: direction.ecn_mark_bytes,
-            drops_not_ect: direction.drops_not_ect,
-        }
-    }
-}
-
-impl From<setup::Loss> for Loss {
-    fn from(loss: setup::Loss) -> Self {
-        match loss {
-            setup::Loss::None => Loss::None,
-            setup::Loss::Independent { ratio } => Loss::Bernoulli { ratio },
-            setup::Loss::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            } => Loss::GilbertElliott {
-                good_to_bad,
-                bad_to_good,
-                loss_good,
-                loss_bad,
-            },
-        }
-    }
-}
-
 /// What became of a packet at the link's entrance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fate {
@@ -157,18 +117,4 @@ pub struct LinkStats {
     pub delivered_bytes: u64,
     /// Longest queue, bytes.
     pub max_queue_bytes: u64,
-}
-
-impl From<LinkStats> for LinkObserved {
-    fn from(stats: LinkStats) -> Self {
-        LinkObserved {
-            offered_packets: stats.offered,
-            lost_packets: stats.lost,
-            dropped_packets: stats.dropped,
-            marked_packets: stats.marked,
-            delivered_packets: stats.delivered,
-            delivered_bytes: stats.delivered_bytes,
-            max_queue_bytes: stats.max_queue_bytes,
-        }
-    }
 }

@@ -5,12 +5,12 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use windlass_wire::{Addr, FlowKey};
 
 /// The server listens here.
-pub(crate) const SERVER_PORT: u16 = 443;
+pub const SERVER_PORT: u16 = 443;
 /// Each connection has a client port of its own, from here on.
-pub(crate) const FIRST_CLIENT_PORT: u16 = 40_000;
+pub const FIRST_CLIENT_PORT: u16 = 40_000;
 
 /// A connection of the client's `client_port`, from the server's end.
-pub(crate) fn server_key(v6: bool, client_port: u16) -> FlowKey {
+pub fn server_key(v6: bool, client_port: u16) -> FlowKey {
     let (src, dst): (Addr, Addr) = if v6 {
         let host = |n| Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, n).into();
         (host(1), host(2))

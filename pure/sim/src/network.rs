@@ -8,11 +8,10 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use windlass_cc::Nanos;
-use windlass_experiment::observed::{LinkObserved, ProbesObserved};
-use windlass_experiment::setup::{Change, Pair, Setup};
 
 use crate::cross_traffic::Generator;
 use crate::link::{Fate, Link, LinkConfig, LinkStats};
+use crate::network_spec::{Change, NetworkSpec, ProbeStats, Way};
 use crate::probes::Probes;
 use crate::rng::Rng;
 
@@ -81,7 +80,8 @@ enum Event {
 
 /// The links between the box and the clients, at work.
 pub struct Network<T> {
-    pairs: Vec<Pair>,
+    /// By pair of ends.
+    ways: Vec<Way>,
     /// By direction ([`Toward`]), then by bottleneck.
     links: [Vec<Link<Cargo<T>>>; 2],
     /// Index of the bottleneck and the change, in order of time.
@@ -98,48 +98,51 @@ pub struct Network<T> {
 }
 
 impl<T: Clone> Network<T> {
-    /// The links of `setup`, empty. Its indices must be valid, its changes in order of time.
-    pub fn new(setup: &Setup) -> Self {
+    /// The links of `spec`, empty. Its indices must be valid, its changes in order of time.
+    pub fn new(spec: &NetworkSpec) -> Self {
         let link = |config, index: usize, toward| {
             let stream = LINK_STREAMS + 2 * index as u64 + toward as u64;
-            Link::new(config, Rng::new(setup.seed, stream).bits())
+            Link::new(config, Rng::new(spec.seed, stream).bits())
         };
         let links = |toward| {
-            let each = setup.bottlenecks.iter().enumerate();
+            let each = spec.bottlenecks.iter().enumerate();
             each.map(|(index, bottleneck)| match toward {
-                Toward::Clients => link((&bottleneck.down).into(), index, toward),
-                Toward::Servers => link((&bottleneck.up).into(), index, toward),
+                Toward::Clients => link(bottleneck.down.clone(), index, toward),
+                Toward::Servers => link(bottleneck.up.clone(), index, toward),
             })
             .collect()
         };
         let mut changes: Vec<(usize, Change)> = Vec::new();
-        for (index, bottleneck) in setup.bottlenecks.iter().enumerate() {
-            changes.extend(bottleneck.changes.iter().map(|change| (index, *change)));
+        for (index, bottleneck) in spec.bottlenecks.iter().enumerate() {
+            changes.extend(
+                bottleneck
+                    .changes
+                    .iter()
+                    .map(|change| (index, change.clone())),
+            );
         }
-        changes.sort_by_key(|(_, change)| change.at_ns);
+        changes.sort_by_key(|(_, change)| change.at);
         let links = Toward::BOTH.map(links);
-        let mut network = Network::of(setup.pairs.clone(), links);
+        let mut network = Network::of(spec.ways.clone(), links);
         network.changes = changes.into();
-        network.cross = setup.cross_traffic.iter().map(Generator::new).collect();
-        network.probes = Probes::new(&setup.probes, setup.measure_from_ns);
+        network.cross = spec.cross_traffic.iter().map(Generator::new).collect();
+        network.probes = Probes::new(&spec.probes, spec.measure_from);
         network
     }
 
     /// One pair and one link each way, with the seeds of their chances.
     pub(crate) fn line(down: (LinkConfig, u64), up: (LinkConfig, u64)) -> Self {
-        let pair = Pair {
-            server: 0,
-            client: 0,
+        let way = Way {
             route: vec![0],
-            extra_delay_ns: 0,
+            extra_delay: 0,
         };
         let links = [down, up].map(|(config, seed)| vec![Link::new(config, seed)]);
-        Network::of(vec![pair], links)
+        Network::of(vec![way], links)
     }
 
-    fn of(pairs: Vec<Pair>, links: [Vec<Link<Cargo<T>>>; 2]) -> Self {
+    fn of(ways: Vec<Way>, links: [Vec<Link<Cargo<T>>>; 2]) -> Self {
         Network {
-            pairs,
+            ways,
             links,
             changes: VecDeque::new(),
             cross: Vec::new(),
@@ -202,20 +205,20 @@ impl<T: Clone> Network<T> {
 
     /// Counts of the links toward the clients and toward the servers, by bottleneck, cross traffic
     /// left out.
-    pub fn observed(&self) -> (Vec<LinkObserved>, Vec<LinkObserved>) {
-        let count = |links: &[Link<_>]| links.iter().map(|l| l.stats().into()).collect();
+    pub fn observed(&self) -> (Vec<LinkStats>, Vec<LinkStats>) {
+        let count = |links: &[Link<_>]| links.iter().map(Link::stats).collect();
         let [down, up] = &self.links;
         (count(down), count(up))
     }
 
     /// Counts of the cross traffic, by bottleneck.
-    pub fn cross_observed(&self) -> Vec<LinkObserved> {
+    pub fn cross_observed(&self) -> Vec<LinkStats> {
         let [down, _] = &self.links;
-        down.iter().map(|l| l.cross_stats().into()).collect()
+        down.iter().map(Link::cross_stats).collect()
     }
 
     /// What the probes have measured; `None` if there are none, or none has come back.
-    pub fn probes_observed(&self) -> Option<ProbesObserved> {
+    pub fn probes_observed(&self) -> Option<ProbeStats> {
         self.probes.observed(self.probes_under_way)
     }
 
@@ -275,7 +278,7 @@ impl<T: Clone> Network<T> {
             }
         };
         if let (Some((_, change)), Some(start)) = (self.changes.front(), self.started) {
-            consider(Some(start + change.at_ns), Event::Change);
+            consider(Some(start + change.at), Event::Change);
         }
         for (index, generator) in self.cross.iter().enumerate() {
             consider(generator.next_at(), Event::Cross(index));
@@ -293,7 +296,7 @@ impl<T: Clone> Network<T> {
 
     fn change(&mut self) {
         if let Some((index, change)) = self.changes.pop_front() {
-            self.configure(index, (&change.down).into(), (&change.up).into());
+            self.configure(index, change.down, change.up);
         }
     }
 
@@ -325,12 +328,12 @@ impl<T: Clone> Network<T> {
         let Some((pair, toward, hops, bytes, ect)) = cargo.way() else {
             return;
         };
-        let pair = &self.pairs[pair];
-        let left = pair.route.len() - hops;
+        let way = &self.ways[pair];
+        let left = way.route.len() - hops;
         if left > 0 {
             let index = match toward {
-                Toward::Clients => pair.route[hops],
-                Toward::Servers => pair.route[left - 1],
+                Toward::Clients => way.route[hops],
+                Toward::Servers => way.route[left - 1],
             };
             let link = &mut self.links[toward as usize][index];
             if matches!(cargo, Cargo::Packet(_)) {
@@ -340,7 +343,7 @@ impl<T: Clone> Network<T> {
             }
             return;
         }
-        let due = at + pair.extra_delay_ns;
+        let due = at + way.extra_delay;
         match cargo {
             Cargo::Packet(packet) => self.arrive(due, packet),
             Cargo::Probe(packet) => self.turn_probe(due, packet),

@@ -1,23 +1,18 @@
 //! Networks against arithmetic.
 
 use windlass_cc::{MILLISECOND, SECOND};
-use windlass_experiment::setup::{Bottleneck, CrossTraffic, Direction, Loss, Probe, Setup};
 
 use super::*;
+use crate::link::Loss;
+use crate::network_spec::{Bottleneck, CrossTraffic, Probe};
 
 /// 1000 bytes per millisecond and 10 ms.
-fn direction() -> Direction {
-    Direction {
-        rate_bits_per_s: 8_000_000,
-        delay_ns: 10 * MILLISECOND,
-        jitter_ns: 0,
-        loss: Loss::None,
-        reorder_ratio: 0.0,
-        reorder_extra_ns: 0,
-        duplicate_ratio: 0.0,
+fn direction() -> LinkConfig {
+    LinkConfig {
+        rate_bytes_per_s: Some(1_000_000),
+        delay: 10 * MILLISECOND,
         queue_bytes: 1_000_000,
-        ecn_mark_bytes: None,
-        drops_not_ect: false,
+        ..LinkConfig::WIRE
     }
 }
 
@@ -29,19 +24,16 @@ fn bottleneck() -> Bottleneck {
     }
 }
 
-fn setup(bottlenecks: Vec<Bottleneck>, routes: &[&[usize]]) -> Setup {
-    let pair = |(index, route): (usize, &&[usize])| Pair {
-        server: index,
-        client: index,
+fn setup(bottlenecks: Vec<Bottleneck>, routes: &[&[usize]]) -> NetworkSpec {
+    let way = |(index, route): (usize, &&[usize])| Way {
         route: route.to_vec(),
-        extra_delay_ns: index as u64 * MILLISECOND,
+        extra_delay: index as u64 * MILLISECOND,
     };
-    Setup {
+    NetworkSpec {
         seed: 7,
-        limit_ns: SECOND,
         bottlenecks,
-        pairs: routes.iter().enumerate().map(pair).collect(),
-        ..Setup::default()
+        ways: routes.iter().enumerate().map(way).collect(),
+        ..NetworkSpec::default()
     }
 }
 
@@ -76,11 +68,8 @@ fn two_hops_take_both_times_however_late_the_caller_is() {
         .collect();
     assert_eq!(at_once, expected);
     let (down, up) = exact.observed();
-    assert_eq!(
-        (down[0].delivered_packets, down[1].delivered_bytes),
-        (3, 3000)
-    );
-    assert_eq!(up[0].offered_packets, 0);
+    assert_eq!((down[0].delivered, down[1].delivered_bytes), (3, 3000));
+    assert_eq!(up[0].offered, 0);
 }
 
 #[test]
@@ -104,8 +93,8 @@ fn in_a_parking_lot_one_pair_crosses_all_and_the_others_one_each() {
 #[test]
 fn the_way_back_is_the_same_way() {
     let mut slow = bottleneck();
-    slow.up.delay_ns = 30 * MILLISECOND;
-    slow.up.rate_bits_per_s = 80_000_000;
+    slow.up.delay = 30 * MILLISECOND;
+    slow.up.rate_bytes_per_s = Some(10_000_000);
     slow.up.ecn_mark_bytes = Some(0);
     let mut network = Network::new(&setup(vec![slow, bottleneck()], &[&[0, 1]]));
     network.send(0, 0, Toward::Servers, 1000, true, 1);
@@ -117,13 +106,13 @@ fn the_way_back_is_the_same_way() {
 #[test]
 fn a_change_in_mid_run_counts_from_the_start() {
     let mut changing = bottleneck();
-    let faster = Direction {
-        rate_bits_per_s: 80_000_000,
-        delay_ns: 20 * MILLISECOND,
+    let faster = LinkConfig {
+        rate_bytes_per_s: Some(10_000_000),
+        delay: 20 * MILLISECOND,
         ..direction()
     };
     changing.changes = vec![Change {
-        at_ns: 5_500_000,
+        at: 5_500_000,
         down: faster,
         up: direction(),
     }];
@@ -145,30 +134,30 @@ fn cross_traffic_keeps_its_rate_and_its_pauses() {
         bottleneck: 0,
         rate_bits_per_s: 4_000_000,
         packet_bytes: 1000,
-        start_ns: 100 * MILLISECOND,
-        on_ns: 200 * MILLISECOND,
-        off_ns: 300 * MILLISECOND,
+        start: 100 * MILLISECOND,
+        on: 200 * MILLISECOND,
+        off: 300 * MILLISECOND,
     }];
     let mut network: Network<u32> = Network::new(&with);
     network.start(0);
     let offered = |network: &mut Network<u32>, at_ms: u64| {
         assert_eq!(network.receive(at_ms * MILLISECOND), None);
-        network.cross_observed()[0].offered_packets
+        network.cross_observed()[0].offered
     };
     // 500 packets/s: 100 in each 200 ms, in 100-300 ms and 600-800 ms.
     let at = [99, 200, 299, 599, 700, 1099];
     let counts = at.map(|ms| offered(&mut network, ms));
     assert_eq!(counts, [0, 51, 100, 100, 151, 200]);
     let cross = network.cross_observed()[0];
-    assert_eq!((cross.delivered_packets, cross.dropped_packets), (200, 0));
-    assert_eq!(network.observed().0[0].offered_packets, 0);
+    assert_eq!((cross.delivered, cross.dropped), (200, 0));
+    assert_eq!(network.observed().0[0].offered, 0);
 }
 
 #[test]
 fn cross_traffic_takes_room_but_changes_no_packets_chances() {
     let lossy = || {
         let mut lossy = bottleneck();
-        lossy.down.loss = Loss::Independent { ratio: 0.2 };
+        lossy.down.loss = Loss::Bernoulli { ratio: 0.2 };
         setup(vec![lossy], &[&[0]])
     };
     let mut with = lossy();
@@ -176,11 +165,11 @@ fn cross_traffic_takes_room_but_changes_no_packets_chances() {
         bottleneck: 0,
         rate_bits_per_s: 4_000_000,
         packet_bytes: 500,
-        start_ns: 0,
-        on_ns: 0,
-        off_ns: 0,
+        start: 0,
+        on: 0,
+        off: 0,
     }];
-    let survivors = |setup: &Setup| {
+    let survivors = |setup: &NetworkSpec| {
         let mut network = Network::new(setup);
         network.start(0);
         for item in 0..400u32 {
@@ -200,8 +189,8 @@ fn cross_traffic_takes_room_but_changes_no_packets_chances() {
 fn the_seed_decides_and_nothing_else() {
     let lost = |seed| {
         let mut lossy = bottleneck();
-        lossy.down.loss = Loss::Independent { ratio: 0.1 };
-        let mut network = Network::new(&Setup {
+        lossy.down.loss = Loss::Bernoulli { ratio: 0.1 };
+        let mut network = Network::new(&NetworkSpec {
             seed,
             ..setup(vec![lossy.clone(), lossy], &[&[0, 1]])
         });
@@ -222,7 +211,7 @@ fn probes_measure_the_round_trip_and_the_queue() {
         let mut setup = setup(vec![bottleneck()], &[&[0]]);
         setup.probes = vec![Probe {
             pair: 0,
-            interval_ns: 100 * MILLISECOND,
+            interval: 100 * MILLISECOND,
             packet_bytes: 64,
         }];
         let mut network = Network::new(&setup);
@@ -235,8 +224,8 @@ fn probes_measure_the_round_trip_and_the_queue() {
     };
     let alone = probed(0);
     assert_eq!((alone.sent, alone.lost), (1, 0));
-    assert_eq!((alone.median_ms, alone.p999_ms), (20.128, 20.128));
-    assert_eq!(probed(7).median_ms, 27.128);
+    assert_eq!((alone.median, alone.p999), (20_128_000, 20_128_000));
+    assert_eq!(probed(7).median, 27_128_000);
 }
 
 /// Packets that cannot be marked are dropped where others are marked, if the link is like that; a
@@ -252,6 +241,6 @@ fn what_cannot_be_marked_is_dropped() {
             network.send(0, 0, Toward::Clients, 1000, item % 2 == 0 || item < 4, item);
         }
         assert_eq!(drain(&mut network, SECOND).len(), arrive);
-        assert_eq!(network.observed().0[0].dropped_packets, 8 - arrive as u64);
+        assert_eq!(network.observed().0[0].dropped, 8 - arrive as u64);
     }
 }

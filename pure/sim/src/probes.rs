@@ -1,8 +1,8 @@
 //! Small packets that ask what a round trip over the links takes.
 
 use windlass_cc::Nanos;
-use windlass_experiment::observed::ProbesObserved;
-use windlass_experiment::setup::Probe;
+
+use crate::network_spec::{Probe, ProbeStats};
 
 /// All probes of a run, and what they have found.
 #[derive(Default)]
@@ -35,7 +35,7 @@ impl Probes {
         let count = self.probes.len() as u64;
         let spread = self.probes.iter().enumerate();
         self.next = spread
-            .map(|(index, probe)| Some(now + probe.interval_ns * index as u64 / count))
+            .map(|(index, probe)| Some(now + probe.interval * index as u64 / count))
             .collect();
     }
 
@@ -48,7 +48,7 @@ impl Probes {
     /// The one that is due leaves.
     pub fn emit(&mut self, index: usize, now: Nanos) -> Probe {
         let probe = self.probes[index];
-        self.next[index] = Some(now + probe.interval_ns.max(1));
+        self.next[index] = Some(now + probe.interval.max(1));
         self.sent += u64::from(now >= self.measure_from);
         probe
     }
@@ -61,19 +61,19 @@ impl Probes {
     }
 
     /// What they have found; those that are under way count for nothing.
-    pub fn observed(&self, under_way: u64) -> Option<ProbesObserved> {
+    pub fn observed(&self, under_way: u64) -> Option<ProbeStats> {
         let mut sorted = self.rtts.clone();
         sorted.sort_unstable();
         let at = |permille: usize| {
             let rank = (sorted.len() * permille).div_ceil(1000).max(1);
-            sorted.get(rank - 1).map(|rtt| *rtt as f64 / 1e6)
+            sorted.get(rank - 1).copied()
         };
-        Some(ProbesObserved {
+        Some(ProbeStats {
             sent: self.sent.saturating_sub(under_way),
             lost: self.sent.saturating_sub(under_way + sorted.len() as u64),
-            median_ms: at(500)?,
-            p99_ms: at(990)?,
-            p999_ms: at(999)?,
+            median: at(500)?,
+            p99: at(990)?,
+            p999: at(999)?,
         })
     }
 }

@@ -75,7 +75,8 @@ impl World {
         World::of(ends.collect(), inside, network)
     }
 
-    pub(crate) fn of(
+    /// Connections over one inside link and a network.
+    pub fn of(
         connections: Vec<Ends>,
         inside: [Link<Vec<u8>>; 2],
         mut network: Network<Vec<u8>>,
@@ -116,7 +117,7 @@ impl World {
     }
 
     /// Packets that the box beside the clients holds.
-    pub(crate) fn held_by_far_box(&self) -> usize {
+    pub fn held_by_far_box(&self) -> usize {
         self.far_box().map_or(0, Middlebox::held_packets)
     }
 
@@ -136,21 +137,24 @@ impl World {
         (&ends.server, &ends.client)
     }
 
-    pub(crate) fn connections(&self) -> &[Ends] {
+    /// All connections, by index.
+    pub fn connections(&self) -> &[Ends] {
         &self.connections
     }
 
-    pub(crate) fn network(&self) -> &Network<Vec<u8>> {
+    /// The links outside.
+    pub fn network(&self) -> &Network<Vec<u8>> {
         &self.network
     }
 
-    pub(crate) fn violations(&self) -> &[String] {
+    /// The rules that a box has broken.
+    pub fn violations(&self) -> &[String] {
         &self.violations
     }
 
     /// A connection whose client has got all it asked for, or never will. Each is named once; call
     /// until `None`.
-    pub(crate) fn take_over(&mut self) -> Option<usize> {
+    pub fn take_over(&mut self) -> Option<usize> {
         self.over.pop()
     }
 
@@ -182,7 +186,7 @@ impl World {
 
     /// Everything that happens at the next time at which something does. False if that is later
     /// than `until`, or never.
-    pub(crate) fn advance(&mut self, until: Nanos, middlebox: &mut dyn Middlebox) -> bool {
+    pub fn advance(&mut self, until: Nanos, middlebox: &mut dyn Middlebox) -> bool {
         let mut steps = 0;
         loop {
             let Some(next) = self.next_event(middlebox).filter(|at| *at <= until) else {

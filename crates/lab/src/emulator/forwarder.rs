@@ -14,6 +14,8 @@ use windlass_experiment::setup::{Change, Direction};
 use windlass_io::packet::{Offload, Taken};
 use windlass_io::{monotonic_ns, thread_cpu_ns};
 use windlass_sim::network::{Arrival, Network, Toward};
+
+use crate::backend::sim::network::{links_observed, network_of, probes_observed};
 use windlass_wire::{Ecn, Editor, parse};
 
 use super::ports::{Ends, Ports, is_ecn_capable};
@@ -59,7 +61,7 @@ pub(super) struct Forwarder {
 
 impl Forwarder {
     pub(super) fn new(ends: Ends, ports: Ports, setup: &Setup, real_time: bool) -> Forwarder {
-        let mut network = Network::new(setup);
+        let mut network = Network::new(&network_of(setup));
         let start_ns = monotonic_ns();
         network.start(start_ns);
         Forwarder {
@@ -189,8 +191,9 @@ impl Forwarder {
 
     fn finish(mut self) -> (Record, Ends) {
         self.record.mishaps += self.ends.trunk.take_dropped();
-        (self.record.down, self.record.up) = self.network.observed();
-        self.record.probes = self.network.probes_observed();
+        let (down, up) = self.network.observed();
+        (self.record.down, self.record.up) = (links_observed(&down), links_observed(&up));
+        self.record.probes = self.network.probes_observed().map(probes_observed);
         self.record.lateness_us.sort_unstable();
         self.record.cpu_ns = thread_cpu_ns();
         (self.record, self.ends)

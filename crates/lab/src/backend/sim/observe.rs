@@ -6,11 +6,10 @@ use windlass_experiment::observed::{FlowObserved, Series, Source};
 use windlass_experiment::setup::{PathBox, Setup};
 
 use super::flows::Transfer;
-use super::seconds;
+use super::network::{links_observed, probes_observed};
+use super::run::seconds;
 use super::watch::{Notes, Watch};
-use crate::ends::Ends;
-use crate::node::Middlebox;
-use crate::world::World;
+use windlass_sim::{Ends, Middlebox, World};
 
 /// Violations that are told.
 const MAX_TOLD: usize = 5;
@@ -62,9 +61,9 @@ pub(super) fn observe(
     counters.extend(far.into_iter().map(|(name, n)| (format!("far_{name}"), n)));
     Observed {
         flows,
-        down,
-        up,
-        probes: world.network().probes_observed(),
+        down: links_observed(&down),
+        up: links_observed(&up),
+        probes: world.network().probes_observed().map(probes_observed),
         counters: counters.into_iter().collect(),
         series,
         machine_busy_share: None,

@@ -7,7 +7,8 @@ use windlass_engine::{
 };
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Loss, PathBox, Setup};
-use windlass_sim::{EngineBox, experiment};
+use windlass_lab::backend::sim;
+use windlass_sim::EngineBox;
 
 /// A download over 50 Mbit/s with a queue of one bandwidth-delay product.
 fn setup(server: &str, rtt_ms: u64, loss: f64, seed: u64) -> Setup {
@@ -51,7 +52,7 @@ fn run(setup: &Setup, mode: Mode, algorithm: AlgorithmId) -> (Observed, Vec<Flow
     };
     let engine = EngineBox::new(Box::new(verdict), Limits::default(), setup.seed);
     let mut engine = engine.sample_every(20 * MILLISECOND);
-    let observed = experiment::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &mut engine, None);
     assert_eq!(observed.error, None);
     let infos = engine.samples().iter().map(|(_, info)| *info).collect();
     (observed, infos)

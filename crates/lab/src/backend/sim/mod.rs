@@ -1,5 +1,13 @@
 //! Virtual time in this process: no kernel, no root, and the same result to the last bit.
 
+mod flows;
+pub(crate) mod network;
+mod observe;
+mod run;
+#[cfg(test)]
+mod setup_tests;
+mod watch;
+
 use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -10,7 +18,9 @@ use anyhow::{Result, bail};
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Observed, Setup};
 use windlass_policy::Config;
-use windlass_sim::{EngineBox, Middlebox, Wire, experiment};
+use windlass_sim::{EngineBox, Middlebox, Wire};
+
+pub use run::run;
 
 use super::Backend;
 use crate::leftovers::{check_interrupted, interrupted};
@@ -98,7 +108,7 @@ fn observe(setup: &Setup) -> Observed {
         ..Observed::default()
     };
     match &setup.path_box {
-        PathBox::Nothing => experiment::run(setup, &mut Wire::default(), None),
+        PathBox::Nothing => run(setup, &mut Wire::default(), None),
         PathBox::Windlass { policy } => match Config::parse(policy, "policy") {
             Ok(config) => {
                 let engine = |seed| {
@@ -107,7 +117,7 @@ fn observe(setup: &Setup) -> Observed {
                 };
                 let far = setup.both_ends.then(|| engine(!setup.seed));
                 let far = far.map(|far| Box::new(far) as Box<dyn Middlebox>);
-                experiment::run(setup, &mut engine(setup.seed), far)
+                run(setup, &mut engine(setup.seed), far)
             }
             Err(error) => failed(error.to_string()),
         },

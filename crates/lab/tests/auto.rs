@@ -7,8 +7,9 @@ use windlass_experiment::Observed;
 use windlass_experiment::setup::{
     Bottleneck, Direction, FlowGroup, Loss, Pair, PathBox, Setup, client_address,
 };
+use windlass_lab::backend::sim;
 use windlass_policy::{Config, Policy, SharedTrial};
-use windlass_sim::{EngineBox, experiment};
+use windlass_sim::EngineBox;
 
 /// One server and two clients: to the first, 20 ms and nothing is lost; to the second, 80 ms and
 /// 1 % is. Each downloads `count` times 2.5 MB, one after the other.
@@ -57,7 +58,7 @@ fn setup(count: u32, seed: u64) -> Setup {
 
 fn run(setup: &Setup, policy: Policy) -> Observed {
     let mut engine = EngineBox::new(Box::new(policy), Limits::default(), setup.seed);
-    let observed = experiment::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &mut engine, None);
     assert_eq!(observed.error, None);
     assert!(observed.flows.iter().all(|flow| flow.intact));
     observed

@@ -1,19 +1,17 @@
 //! A whole [`Setup`] in virtual time.
 
-mod flows;
-mod observe;
-mod watch;
-
 use windlass_cc::Nanos;
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{PathBox, Setup};
 
-use self::flows::Transfer;
-use self::watch::Watch;
-use crate::link::{Link, LinkConfig};
-use crate::network::Network;
-use crate::node::Middlebox;
-use crate::world::World;
+use windlass_sim::link::{Link, LinkConfig};
+use windlass_sim::network::Network;
+use windlass_sim::{Middlebox, World};
+
+use super::flows::{self, Transfer};
+use super::network::network_of;
+use super::observe;
+use super::watch::Watch;
 
 /// Between the servers and the box, either way.
 const INSIDE: LinkConfig = LinkConfig {
@@ -27,8 +25,8 @@ const INSIDE: LinkConfig = LinkConfig {
 /// last bit.
 ///
 /// A setup that cannot be run gives an [`Observed`] with an error, and so does a box that breaks a
-/// rule of [`crate::Monitor`]. Where nothing is to stand in the path, `middlebox` should be a
-/// [`crate::Wire`]. `far` stands beside the clients.
+/// rule of [`windlass_sim::Monitor`]. Where nothing is to stand in the path, `middlebox` should be a
+/// [`windlass_sim::Wire`]. `far` stands beside the clients.
 pub fn run(
     setup: &Setup,
     middlebox: &mut dyn Middlebox,
@@ -52,7 +50,7 @@ fn carry_out(
     let watched = setup.path_box != PathBox::Nothing;
     let ends = transfers.iter().map(|t| t.ends(setup, watched));
     let inside = [0, 1].map(|stream| Link::new(INSIDE, stream));
-    let mut world = World::of(ends.collect(), inside, Network::new(setup));
+    let mut world = World::of(ends.collect(), inside, Network::new(&network_of(setup)));
     if let Some(far) = far {
         world = world.with_far_box(far);
     }
@@ -82,9 +80,6 @@ fn carry_out(
     observe::observe(setup, transfers, &world, watch, middlebox, end)
 }
 
-fn seconds(span: Nanos) -> f64 {
+pub(super) fn seconds(span: Nanos) -> f64 {
     span as f64 / 1e9
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,11 +6,10 @@ use windlass_experiment::observed::{Sample, Series};
 use windlass_experiment::setup::{PathBox, Setup};
 
 use super::flows::Transfer;
-use super::seconds;
-use crate::names::FIRST_CLIENT_PORT;
-use crate::node::Middlebox;
-use crate::tcp::{EndStats, SSTHRESH_INFINITE};
-use crate::world::World;
+use super::run::seconds;
+use windlass_sim::names::FIRST_CLIENT_PORT;
+use windlass_sim::tcp::{EndStats, SSTHRESH_INFINITE};
+use windlass_sim::{Middlebox, World};
 
 /// With several transfers, how many packets are held of each is looked up this often.
 const HELD_INTERVAL: Nanos = 10 * MILLISECOND;

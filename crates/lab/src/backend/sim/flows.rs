@@ -6,11 +6,9 @@ use windlass_experiment::setup::{
 };
 use windlass_wire::FlowKey;
 
-use crate::ends::Ends;
-use crate::names::{FIRST_CLIENT_PORT, SERVER_PORT};
-use crate::rng::Rng;
-use crate::scenario::Connection;
-use crate::tcp::{App, Close, EndConfig, ReceiveBuffer, ServerAlgorithm, Write};
+use windlass_sim::names::{FIRST_CLIENT_PORT, SERVER_PORT};
+use windlass_sim::tcp::{App, Close, EndConfig, ReceiveBuffer, ServerAlgorithm, Write};
+use windlass_sim::{Connection, Ends, Rng};
 
 /// What a client asks with, bytes.
 const REQUEST_BYTES: u64 = 100;

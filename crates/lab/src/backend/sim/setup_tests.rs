@@ -8,8 +8,11 @@ use windlass_experiment::setup::{
 };
 use windlass_wire::FlowKey;
 
-use super::*;
-use crate::{EngineBox, Wire};
+use windlass_experiment::Observed;
+use windlass_experiment::setup::{PathBox, Setup};
+use windlass_sim::{EngineBox, Middlebox, Nanos, Wire};
+
+use super::run::run;
 
 fn group(name: &str, bytes: u64) -> FlowGroup {
     FlowGroup {

@@ -7,8 +7,9 @@ use windlass_experiment::Observed;
 use windlass_experiment::setup::{
     Bottleneck, Change, Direction, FlowGroup, Loss, PathBox, Record, Setup,
 };
+use windlass_lab::backend::sim;
 use windlass_policy::Config;
-use windlass_sim::{EngineBox, experiment};
+use windlass_sim::EngineBox;
 
 const ALGORITHM_1: &str = include_str!("../../../policies/algorithm-1.toml");
 const DWELL: Nanos = 2 * SECOND;
@@ -70,7 +71,7 @@ fn run(setup: &Setup, policy: &str) -> (Observed, Vec<(Nanos, FlowInfo)>) {
     let config = Config::parse(policy, "policy").unwrap_or_else(|e| panic!("{e}"));
     let engine = EngineBox::new(Box::new(config.policy()), config.limits, setup.seed);
     let mut engine = engine.sample_every(SAMPLE);
-    let observed = experiment::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &mut engine, None);
     assert_eq!(observed.error, None);
     assert!(observed.flows[0].intact);
     (observed, engine.samples().to_vec())

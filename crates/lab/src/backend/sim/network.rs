@@ -1,0 +1,119 @@
+//! A setup's links in the simulator's terms, and what they tell in the laboratory's.
+
+use windlass_experiment::observed::{LinkObserved, ProbesObserved};
+use windlass_experiment::setup::{self, Direction, Setup};
+use windlass_sim::link::{LinkConfig, LinkStats, Loss};
+use windlass_sim::network_spec::{
+    Bottleneck, Change, CrossTraffic, NetworkSpec, Probe, ProbeStats, Way,
+};
+
+/// The links of `setup`. Its indices must be valid, its changes in order of time.
+pub(crate) fn network_of(setup: &Setup) -> NetworkSpec {
+    NetworkSpec {
+        seed: setup.seed,
+        bottlenecks: setup.bottlenecks.iter().map(bottleneck).collect(),
+        ways: setup.pairs.iter().map(way).collect(),
+        cross_traffic: setup.cross_traffic.iter().map(cross_traffic).collect(),
+        probes: setup.probes.iter().map(probe).collect(),
+        measure_from: setup.measure_from_ns,
+    }
+}
+
+fn bottleneck(bottleneck: &setup::Bottleneck) -> Bottleneck {
+    let change = |change: &setup::Change| Change {
+        at: change.at_ns,
+        down: link(&change.down),
+        up: link(&change.up),
+    };
+    Bottleneck {
+        down: link(&bottleneck.down),
+        up: link(&bottleneck.up),
+        changes: bottleneck.changes.iter().map(change).collect(),
+    }
+}
+
+fn way(pair: &setup::Pair) -> Way {
+    Way {
+        route: pair.route.clone(),
+        extra_delay: pair.extra_delay_ns,
+    }
+}
+
+fn cross_traffic(traffic: &setup::CrossTraffic) -> CrossTraffic {
+    CrossTraffic {
+        bottleneck: traffic.bottleneck,
+        rate_bits_per_s: traffic.rate_bits_per_s,
+        packet_bytes: traffic.packet_bytes,
+        start: traffic.start_ns,
+        on: traffic.on_ns,
+        off: traffic.off_ns,
+    }
+}
+
+fn probe(probe: &setup::Probe) -> Probe {
+    Probe {
+        pair: probe.pair,
+        interval: probe.interval_ns,
+        packet_bytes: probe.packet_bytes,
+    }
+}
+
+fn link(direction: &Direction) -> LinkConfig {
+    let rate = direction.rate_bits_per_s;
+    LinkConfig {
+        rate_bytes_per_s: (rate > 0).then(|| (rate / 8).max(1)),
+        delay: direction.delay_ns,
+        jitter: direction.jitter_ns,
+        loss: loss(direction.loss),
+        reorder_ratio: direction.reorder_ratio,
+        reorder_extra: direction.reorder_extra_ns,
+        duplicate_ratio: direction.duplicate_ratio,
+        queue_bytes: direction.queue_bytes,
+        ecn_mark_bytes: direction.ecn_mark_bytes,
+        drops_not_ect: direction.drops_not_ect,
+    }
+}
+
+fn loss(loss: setup::Loss) -> Loss {
+    match loss {
+        setup::Loss::None => Loss::None,
+        setup::Loss::Independent { ratio } => Loss::Bernoulli { ratio },
+        setup::Loss::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_good,
+            loss_bad,
+        } => Loss::GilbertElliott {
+            good_to_bad,
+            bad_to_good,
+            loss_good,
+            loss_bad,
+        },
+    }
+}
+
+/// What links have counted.
+pub(crate) fn links_observed(stats: &[LinkStats]) -> Vec<LinkObserved> {
+    let observed = |stats: &LinkStats| LinkObserved {
+        offered_packets: stats.offered,
+        lost_packets: stats.lost,
+        dropped_packets: stats.dropped,
+        marked_packets: stats.marked,
+        delivered_packets: stats.delivered,
+        delivered_bytes: stats.delivered_bytes,
+        max_queue_bytes: stats.max_queue_bytes,
+    };
+    stats.iter().map(observed).collect()
+}
+
+/// What probes have measured.
+pub(crate) fn probes_observed(stats: ProbeStats) -> ProbesObserved {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    ProbesObserved {
+        sent: stats.sent,
+        lost: stats.lost,
+        median_ms: ms(stats.median),
+        p99_ms: ms(stats.p99),
+        p999_ms: ms(stats.p999),
+    }
+}
