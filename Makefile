@@ -55,7 +55,7 @@ demo: setup
 
 lint: setup
 	$(CARGO) fmt --all --check
-	rustfmt --edition 2024 --check pure/cc/src/*.rs  # cargo fmt does not see modules that a macro declares
+	rustfmt --edition 2024 --check core/cc/src/*.rs  # cargo fmt does not see modules that a macro declares
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: lint
@@ -142,7 +142,7 @@ compete: build
 # In the simulator: what algorithm = "auto" assumes before it knows.
 priors: build
 	$(call run_experiments,priors)
-	awk -F, -f experiments/priors.awk "$(REPORTS)/priors/rows.csv" > pure/policy/src/priors/measured.rs
+	awk -F, -f experiments/priors.awk "$(REPORTS)/priors/rows.csv" > core/policy/src/priors/measured.rs
 
 # In the guest: governed flows beside those of its kernel.
 compete-box: build

@@ -4,9 +4,9 @@
 //! out of the committed seeds.
 #![no_main]
 
-#[path = "../../pure/sim/tests/check_engine/check/mod.rs"]
+#[path = "../../sim/simulator/tests/check_engine/check/mod.rs"]
 mod check;
-#[path = "../../pure/sim/tests/check_engine/rules.rs"]
+#[path = "../../sim/simulator/tests/check_engine/rules.rs"]
 mod rules;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| check::check(data));

@@ -5,9 +5,9 @@
 //! the committed seeds.
 #![no_main]
 
-#[path = "../../pure/sim/tests/check_engine/parties/mod.rs"]
+#[path = "../../sim/simulator/tests/check_engine/parties/mod.rs"]
 mod parties;
-#[path = "../../pure/sim/tests/check_engine/rules.rs"]
+#[path = "../../sim/simulator/tests/check_engine/rules.rs"]
 mod rules;
 
 use std::sync::atomic::{AtomicU64, Ordering};

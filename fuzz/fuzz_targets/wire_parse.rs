@@ -4,7 +4,7 @@
 //! the committed seeds.
 #![no_main]
 
-#[path = "../../pure/wire/tests/check/mod.rs"]
+#[path = "../../core/wire/tests/check/mod.rs"]
 mod check;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| check::check(data));

@@ -1,0 +1,93 @@
+//! What the program in the path is built from: none of the laboratory, and no QUIC.
+
+use std::process::Command;
+
+/// Crates below `windlass-cli`, by their names.
+fn below(more: &[&str]) -> Vec<String> {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    let tree = ["tree", "--locked", "--offline", "-p", "windlass-cli"];
+    let plain = ["--edges", "normal", "--prefix", "none", "--format", "{lib}"];
+    let output = cargo.args(tree).args(plain).args(more).output();
+    let output = output.expect("cargo runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let names = String::from_utf8(output.stdout).expect("text");
+    let names: Vec<String> = names.lines().map(str::to_owned).collect();
+    assert!(
+        names.iter().any(|name| name == "windlass_engine"),
+        "{names:?}"
+    );
+    names
+}
+
+#[test]
+fn windlass_has_no_simulator_no_guest_no_report_and_no_quic_in_it() {
+    let names = below(&[]);
+    for own in ["experiment", "guest", "lab", "report", "sim", "transfer"] {
+        let own = format!("windlass_{own}");
+        assert!(!names.contains(&own), "windlass depends on {own}");
+    }
+    for word in ["quic", "quinn", "plotters", "rustls", "tokio"] {
+        let found = names.iter().find(|name| name.contains(word));
+        assert_eq!(found, None, "windlass depends on it");
+    }
+}
+
+#[test]
+fn the_plugin_host_can_be_left_out() {
+    let wasm = |names: Vec<String>| names.iter().any(|name| name.starts_with("wasmtime"));
+    assert!(wasm(below(&[])));
+    assert!(!wasm(below(&["--no-default-features"])));
+}
+
+/// Whom the crates of a folder may call: folders, or single crates of them.
+const ARROWS: [(&str, &[&str]); 5] = [
+    ("core", &["core"]),
+    ("box", &["core", "box"]),
+    ("sim", &["core"]),
+    ("quic", &["core", "quic", "box/terminal"]),
+    ("lab", &["core", "box", "sim", "quic", "lab"]),
+];
+
+/// Each folder says in its README who may call whom. Tests may call anybody.
+#[test]
+fn arrows_point_down() {
+    let root = std::fs::canonicalize(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."));
+    let root = root.expect("the workspace is there");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or("cargo".into()));
+    cargo.args([
+        "metadata",
+        "--no-deps",
+        "--format-version",
+        "1",
+        "--offline",
+    ]);
+    let output = cargo.current_dir(&root).output().expect("cargo runs");
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let place = |path: &str| {
+        let inside = std::path::Path::new(path).strip_prefix(&root);
+        inside.expect("in the workspace").display().to_string()
+    };
+    let mut looked_at = 0;
+    for package in metadata["packages"].as_array().expect("packages") {
+        let here = place(package["manifest_path"].as_str().expect("a path"));
+        let folder = here.split('/').next().unwrap_or_default();
+        let (_, allowed) = ARROWS
+            .iter()
+            .find(|(from, _)| *from == folder)
+            .unwrap_or_else(|| panic!("{here} is in none of the folders"));
+        for dependency in package["dependencies"].as_array().expect("dependencies") {
+            let Some(path) = dependency["path"].as_str() else {
+                continue;
+            };
+            if dependency["kind"] == "dev" {
+                continue;
+            }
+            let there = place(path);
+            let may = |to: &&str| there == **to || there.starts_with(&format!("{to}/"));
+            assert!(allowed.iter().any(|to| may(&to)), "{here} calls {there}");
+            looked_at += 1;
+        }
+    }
+    assert!(looked_at > 40, "{looked_at} arrows");
+}

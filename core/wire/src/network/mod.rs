@@ -1,0 +1,44 @@
+//! From the IP header to the transport header: where it is and whose it is.
+//!
+//! `box/io/bpf/wire/network.h` says the same in the XDP program.
+
+mod ipv4;
+mod ipv6;
+
+use crate::link::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6};
+use crate::{Addr, Ecn, Unparsed};
+use ipv4::ipv4;
+use ipv6::ipv6;
+
+pub use ipv6::{EXTENSION_BYTES_MAX, EXTENSION_HEADERS_MAX};
+
+/// A header that is needed is not in the frame, or not in its first part.
+pub(crate) const TRUNCATED: Unparsed = Unparsed::Malformed("headers not in the first part");
+
+/// What the layers below the transport say.
+pub(crate) struct Network {
+    /// Offset of the IP header.
+    pub ip: usize,
+    /// Offset of the transport header.
+    pub transport: usize,
+    /// Length of transport header and payload by the IP header, bytes. It fits the frame.
+    pub transport_len: u32,
+    pub v6: bool,
+    pub protocol: u8,
+    pub ecn: Ecn,
+    pub src: Addr,
+    pub dst: Addr,
+    pub vlans: [u16; 2],
+}
+
+/// Reads everything up to the transport header of an unfragmented packet.
+#[inline(always)]
+pub(crate) fn network(head: &[u8], frame_len: u32) -> Result<Network, Unparsed> {
+    let head = &head[..head.len().min(frame_len as usize)];
+    let link = link::walk(head)?;
+    match link.ethertype {
+        ETHERTYPE_IPV4 => ipv4(head, frame_len, &link),
+        ETHERTYPE_IPV6 => ipv6(head, frame_len, &link),
+        _ => Err(Unparsed::NotIp),
+    }
+}
