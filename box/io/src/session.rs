@@ -146,8 +146,9 @@ fn switch_on(
     program.configure(config, max_packet)?;
     program.set_local_macs(&local_macs(sides)?)?;
     let mut switches = program.switches()?;
-    let passed = program.counters()?.passed_bypass;
     switches.set_bypass(false)?;
+    // Only now: packets pass until the switch is on.
+    let passed = program.counters()?.passed_bypass;
     Ok((switches, passed))
 }
 

@@ -260,4 +260,6 @@ fn check(daemon: &Daemon, config: &str) {
     ] {
         assert_eq!(engine(name), 0, "{name}");
     }
+    // What the XDP program takes for malformed never reaches the engine.
+    assert_eq!(counters["xdp"]["passed_malformed"], 0);
 }
