@@ -45,7 +45,7 @@ const ARROWS: [(&str, &[&str]); 5] = [
     ("core", &["core"]),
     ("box", &["core", "box"]),
     ("sim", &["core"]),
-    ("quic", &["core", "quic", "box/terminal"]),
+    ("quic", &["core", "quic", "box/plugin", "box/terminal"]),
     ("lab", &["core", "box", "sim", "quic", "lab"]),
 ];
 
