@@ -22,7 +22,7 @@ struct Compared {
 }
 
 impl Decide for Compared {
-    fn decide(&self, _: &FlowKey, sender: Side, _now: u64) -> Option<Verdict> {
+    fn classify(&self, _: &FlowKey, sender: Side, _now: u64) -> Option<Verdict> {
         (sender == Side::Inside).then_some(self.verdict)
     }
 

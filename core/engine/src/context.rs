@@ -3,7 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use crate::decide::Decide;
+use crate::decide::{Decide, Generation};
 use crate::tenants::Account;
 use crate::{Counters, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 
@@ -46,6 +46,8 @@ pub(crate) struct Context<'a, P: Pool> {
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
     pub policy: &'a dyn Decide,
+    /// Of that policy.
+    pub generation: Generation,
     /// The parts of a SACK block that are news.
     pub fresh: &'a mut Vec<(u64, u64)>,
 }

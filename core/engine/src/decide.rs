@@ -94,11 +94,15 @@ pub struct Verdict {
     pub priority: u8,
     /// Number of the rule that says so, from 0.
     pub rule: Option<u16>,
-    /// The algorithm was chosen among several, and policy wants to hear what comes of it.
+    /// The algorithm is chosen among several ([`Decide::draw`]), and policy wants to hear what comes of it.
     pub arm: Option<Arm>,
     /// When the algorithm is to be another one; `None`: it stays.
     pub switching: Option<Switching>,
 }
+
+/// Counts the policies of an engine. Tenants, rules, arms and lists of conditions are numbers in one of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Generation(pub(crate) u32);
 
 /// One of several algorithms that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -221,10 +225,27 @@ impl Verdict {
     }
 }
 
-/// Policy, as the engine sees it. Asked twice for each connection, once per direction of data.
+/// Policy, as the engine sees it.
 pub trait Decide: Send {
-    /// `flow` runs from the sender of the data to its receiver; `None` leaves this direction alone.
-    fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict>;
+    /// Which rule is for the data of `sender`; `None` leaves them alone. `flow` runs from their sender to their receiver.
+    /// The engine may ask as often as it likes: the answer is the same as long as the policy is. Where the rule compares
+    /// algorithms, [`Verdict::arm`] says by whom, and its number means nothing yet.
+    fn classify(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict>;
+
+    /// Chooses among the algorithms that are compared, by chance or by experience. The engine asks once in the life of a
+    /// flow, when it begins, and only where [`Decide::classify`] has named a comparison.
+    fn draw(&self, verdict: Verdict, _flow: &FlowKey, _now: Nanos) -> Verdict {
+        verdict
+    }
+
+    /// Both, for who asks once.
+    fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
+        let verdict = self.classify(flow, sender, now)?;
+        Some(match verdict.arm {
+            Some(_) => self.draw(verdict, flow, now),
+            None => verdict,
+        })
+    }
 
     /// What this path asks for of the conditions of `list`, of which number `in_force` brought the
     /// present algorithm. Asked only for verdicts with [`Verdict::switching`]; `None`: nothing else.
@@ -246,7 +267,7 @@ pub trait Decide: Send {
 
 /// One verdict for every flow whose sender is inside.
 impl Decide for Verdict {
-    fn decide(&self, _flow: &FlowKey, sender: Side, _now: Nanos) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, sender: Side, _now: Nanos) -> Option<Verdict> {
         (sender == Side::Inside).then_some(*self)
     }
 }

@@ -10,7 +10,7 @@ use crate::admission::Admission;
 use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
-use crate::decide::Decide;
+use crate::decide::{Decide, Generation};
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
@@ -33,6 +33,7 @@ struct Read {
 /// One engine: owned by one worker, sharing nothing with others.
 pub struct Engine {
     policy: Box<dyn Decide>,
+    generation: Generation,
     limits: Limits,
     table: HashMap<FlowKey, u32, FixedState>,
     conns: Slab<Conn>,
@@ -59,6 +60,7 @@ impl Engine {
         Engine {
             tenants: tenants::open(policy.tenants(), &[]),
             policy,
+            generation: Generation::default(),
             limits,
             table: HashMap::with_hasher(FixedState::with_seed(seed)),
             conns: Slab::new(),
@@ -301,8 +303,10 @@ impl Engine {
     pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
         let tenants = tenants::open(policy.tenants(), &self.tenants);
         let renamed = tenants::renamed(&self.tenants, &tenants);
+        let generation = Generation(self.generation.0.wrapping_add(1));
+        self.generation = generation;
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(&*policy, &renamed, now, &mut self.counters);
+            conn.adopt(&*policy, generation, &renamed, now, &mut self.counters);
         }
         self.tenants = tenants;
         self.policy = policy;
@@ -376,6 +380,7 @@ impl Engine {
             held: &mut self.held,
             tenants: &mut self.tenants,
             policy: &*self.policy,
+            generation: self.generation,
             fresh: &mut self.fresh,
         };
         (context, &mut self.conns, &mut self.wheel)

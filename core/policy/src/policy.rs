@@ -157,8 +157,17 @@ impl Policy {
     }
 }
 
+impl Policy {
+    /// The trial that flows of this rule take part in.
+    fn trial_of(&self, rule: &Rule) -> Option<&SharedTrial> {
+        self.trial
+            .as_ref()
+            .filter(|trial| trial.concerns(&rule.name))
+    }
+}
+
 impl Decide for Policy {
-    fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
+    fn classify(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
         let facts = self.facts(flow, sender, now);
         let matches = |rule: &Rule| rule.failing(&facts).is_none();
         let number = self.rules.iter().position(matches)?;
@@ -169,15 +178,30 @@ impl Decide for Policy {
         let mut verdict = rule.verdict?;
         verdict.rule = Some(number as u16);
         verdict.tenant = verdict.tenant.or(facts.owner);
-        let dice = |salt| dice(self.seed, salt, flow, now);
-        let trial = self.trial.as_ref().filter(|t| t.concerns(&rule.name));
-        if let Some(drawn) = trial.and_then(|t| t.draw(dice(TRIAL_SALT), verdict)) {
-            return Some(drawn);
+        if self.trial_of(rule).is_some() {
+            verdict.arm = Some(Arm {
+                by: Comparison::Trial,
+                number: 0,
+            });
         }
-        Some(match verdict.arm {
+        Some(verdict)
+    }
+
+    fn draw(&self, verdict: Verdict, flow: &FlowKey, now: Nanos) -> Verdict {
+        let rule = verdict.rule.and_then(|at| self.rules.get(usize::from(at)));
+        let Some(rule) = rule else {
+            return verdict;
+        };
+        let dice = |salt| dice(self.seed, salt, flow, now);
+        let trial = self.trial_of(rule);
+        if let Some(drawn) = trial.and_then(|t| t.draw(dice(TRIAL_SALT), verdict)) {
+            return drawn;
+        }
+        let arm = rule.verdict.and_then(|verdict| verdict.arm);
+        match arm {
             Some(_) => self.auto.choose(flow.dst, dice(AUTO_SALT), verdict),
-            None => verdict,
-        })
+            None => Verdict { arm, ..verdict },
+        }
     }
 
     fn choose(&self, list: u16, in_force: Option<u8>, path: &LivePath) -> Option<Choice> {

@@ -150,7 +150,7 @@ struct Tenants {
 }
 
 impl Decide for Tenants {
-    fn decide(&self, flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
+    fn classify(&self, flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         let number = usize::from(flow.dst_port % 4);
         let verdict = Verdict {
             tenant: Some(TenantId(u16::from(number == 3))),

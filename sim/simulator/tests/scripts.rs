@@ -215,7 +215,7 @@ struct Policy {
 }
 
 impl Decide for Policy {
-    fn decide(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         (self.both || sender == Side::Inside).then_some(self.verdict)
     }
 }

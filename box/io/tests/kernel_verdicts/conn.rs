@@ -84,7 +84,7 @@ pub struct Conn {
 struct Both(Verdict);
 
 impl Decide for Both {
-    fn decide(&self, _flow: &FlowKey, _sender: Side, _now: Nanos) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, _sender: Side, _now: Nanos) -> Option<Verdict> {
         Some(self.0)
     }
 }

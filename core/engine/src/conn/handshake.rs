@@ -289,7 +289,7 @@ impl Conn {
     fn verdict<P: Pool>(&self, ctx: &Context<'_, P>, sender: Side) -> Option<Verdict> {
         match (&self.flows[sender.index()], self.settled_at) {
             (Some(flow), _) => Some(flow.verdict),
-            (None, Some(at)) => ctx.policy.decide(&self.key_from(sender), sender, at),
+            (None, Some(at)) => ctx.policy.classify(&self.key_from(sender), sender, at),
             (None, None) => None,
         }
     }
@@ -301,15 +301,18 @@ impl Conn {
         }
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
-            let Some(verdict) = ctx.policy.decide(&key, side, settled_at) else {
+            let Some(mut verdict) = ctx.policy.classify(&key, side, settled_at) else {
                 continue;
             };
             if self.syn(side).payload_len > 0 {
                 ctx.counters.pass(PassReason::FastOpenData);
                 continue;
             }
+            if verdict.arm.is_some() {
+                verdict = ctx.policy.draw(verdict, &key, settled_at);
+            }
             let setup = self.setup(side, &verdict);
-            let mut flow = Box::new(Flow::new(setup, verdict, settled_at));
+            let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, settled_at));
             flow.set_handshake_rtt(self.ends[side.index()].handshake_rtt);
             self.flows[side.index()] = Some(flow);
             ctx.counters.flows_governed += 1;
@@ -330,7 +333,7 @@ impl Conn {
             return;
         }
         let key = self.key_from(Side::Inside);
-        let verdict = ctx.policy.decide(&key, Side::Inside, ctx.now);
+        let verdict = ctx.policy.classify(&key, Side::Inside, ctx.now);
         let wanted =
             verdict.is_some_and(|v| v.mode == Mode::Enforce && v.feedback == Feedback::Boxes);
         self.peer = wanted.then(|| Box::new(Peer::new()));

@@ -12,7 +12,7 @@ use windlass_wire::{Flags, FlowKey, Segment};
 use crate::admission::Bucket;
 use crate::context::Context;
 use crate::counters::Counters;
-use crate::decide::Decide;
+use crate::decide::{Decide, Generation};
 use crate::flow::Flow;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
@@ -243,7 +243,7 @@ impl Conn {
                 ctx.counters.pass(reason);
             }
             let last = self.ends[from.other().index()].fin;
-            if let Some((arm, transfer)) = flow.take_transfer(last) {
+            if let Some((arm, transfer)) = flow.take_transfer(ctx.generation, last) {
                 let key = &segment.key.reversed();
                 ctx.policy.learn(arm, key, &transfer, ctx.now);
             }
@@ -412,7 +412,9 @@ impl Conn {
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
             let ended = self.flows[side.index()].as_mut();
-            if let Some((arm, transfer)) = ended.and_then(|flow| flow.take_transfer(true)) {
+            if let Some((arm, transfer)) =
+                ended.and_then(|flow| flow.take_transfer(ctx.generation, true))
+            {
                 ctx.policy.learn(arm, &key, &transfer, ctx.now);
             }
         }
@@ -447,18 +449,21 @@ impl Conn {
     pub(crate) fn adopt(
         &mut self,
         policy: &dyn Decide,
+        generation: Generation,
         tenants: &[Option<TenantId>],
         now: Nanos,
         counters: &mut Counters,
     ) {
         for side in [Side::Inside, Side::Outside] {
-            let verdict = policy.decide(&self.key_from(side), side, now);
+            let verdict = policy.classify(&self.key_from(side), side, now);
             let Some(flow) = &mut self.flows[side.index()] else {
                 continue;
             };
             match verdict {
-                Some(verdict) => counters.flows_switched += u64::from(flow.adopt(&verdict)),
-                None => flow.leave_alone(tenants),
+                Some(verdict) => {
+                    counters.flows_switched += u64::from(flow.adopt(&verdict, generation))
+                }
+                None => flow.leave_alone(tenants, generation),
             }
         }
     }

@@ -268,7 +268,8 @@ impl Flow {
             ctx.counters.plugin_faults += 1;
         }
         self.leave_recovery(now);
-        if let Some(switching) = self.verdict.switching {
+        let same_policy = self.generation == ctx.generation;
+        if let Some(switching) = self.verdict.switching.filter(|_| same_policy) {
             self.review(ctx, switching, marked.unwrap_or(0), score.ack.rate());
         }
         self.update_pacing();

@@ -36,6 +36,7 @@ use windlass_cc::{Host, Nanos, Path, Settings};
 use windlass_wire::{Template, Timestamps};
 
 use crate::context::Context;
+use crate::decide::Generation;
 use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
@@ -145,6 +146,8 @@ pub(crate) struct Tally {
 pub(crate) struct Flow {
     pub setup: Setup,
     pub verdict: Verdict,
+    /// Of the policy in which the verdict's names mean something.
+    generation: Generation,
     /// The algorithm, and what it is told.
     host: Host,
     /// What was sent, delivered and lost.
@@ -250,7 +253,12 @@ pub(crate) struct Cold {
 }
 
 impl Flow {
-    pub(crate) fn new(setup: Setup, mut verdict: Verdict, now: Nanos) -> Self {
+    pub(crate) fn new(
+        setup: Setup,
+        mut verdict: Verdict,
+        generation: Generation,
+        now: Nanos,
+    ) -> Self {
         verdict.algorithm = verdict.algorithm.newest();
         let watches = verdict.mode != Mode::Enforce;
         Flow {
@@ -288,12 +296,14 @@ impl Flow {
             }),
             setup,
             verdict,
+            generation,
         }
     }
 
     /// Takes over algorithm, conditions, copies and caps from another verdict. True if the algorithm
     /// is another one, or set otherwise. With conditions, the next ACK shows which one it is to be.
-    pub(crate) fn adopt(&mut self, verdict: &Verdict) -> bool {
+    pub(crate) fn adopt(&mut self, verdict: &Verdict, generation: Generation) -> bool {
+        self.generation = generation;
         self.verdict.redundancy = verdict.redundancy;
         (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
         self.verdict.priority = verdict.priority;
@@ -312,7 +322,8 @@ impl Flow {
 
     /// No rule is for this flow any more: nothing of what numbers say in another policy may meet it.
     /// `tenants`: the new number of each tenant.
-    pub(crate) fn leave_alone(&mut self, tenants: &[Option<TenantId>]) {
+    pub(crate) fn leave_alone(&mut self, tenants: &[Option<TenantId>], generation: Generation) {
+        self.generation = generation;
         let tenant = self.verdict.tenant.take();
         self.verdict.tenant = tenant.and_then(|id| *tenants.get(usize::from(id.0))?);
         (self.pacing.turn, self.pacing.turn_left) = (None, 0);
@@ -344,8 +355,12 @@ impl Flow {
 
     /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say. What the fallback of a
     /// plugin has carried says nothing of the plugin.
-    pub(crate) fn take_transfer(&mut self, last: bool) -> Option<(Arm, Transfer)> {
-        let arm = self.verdict.arm?;
+    pub(crate) fn take_transfer(
+        &mut self,
+        generation: Generation,
+        last: bool,
+    ) -> Option<(Arm, Transfer)> {
+        let arm = self.verdict.arm.filter(|_| self.generation == generation)?;
         if last && self.board.una() == self.board.nxt() {
             self.cold.transfers.end();
         }
@@ -355,6 +370,13 @@ impl Flow {
             .failed()
             .is_none()
             .then_some((arm, transfer))
+    }
+
+    /// Whose flow it is, in the policy of this generation: a number that an older one gave means nothing there.
+    pub(crate) fn tenant(&self, generation: Generation) -> Option<TenantId> {
+        self.verdict
+            .tenant
+            .filter(|_| self.generation == generation)
     }
 
     /// It also repairs and hides: the flow is not in its sender's hands.

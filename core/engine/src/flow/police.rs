@@ -64,8 +64,7 @@ impl Flow {
         self.cold.tally.policed += 1;
         self.cold.tally.policed_bytes += bytes;
         if let Some(account) = self
-            .verdict
-            .tenant
+            .tenant(ctx.generation)
             .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
         {
             account.info.policed_packets += 1;
@@ -88,7 +87,7 @@ impl Flow {
     /// Whether it is this flow's turn among those of its tenant; if not, it waits for it. A turn is for
     /// as many packets as the flow's priority says, if so many wait.
     pub(super) fn is_its_turn<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) -> bool {
-        let Some(id) = self.verdict.tenant else {
+        let Some(id) = self.tenant(ctx.generation) else {
             return true;
         };
         let Some(account) = ctx.tenants.get_mut(usize::from(id.0)) else {
@@ -112,8 +111,7 @@ impl Flow {
     pub(super) fn charge_tenant<P: Pool>(&mut self, ctx: &mut Context<'_, P>, bytes: u64) {
         let turn = self.pacing.turn.take();
         let Some(account) = self
-            .verdict
-            .tenant
+            .tenant(ctx.generation)
             .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
         else {
             return;

@@ -17,7 +17,7 @@ struct Policy {
 }
 
 impl Decide for Policy {
-    fn decide(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         self.verdict.filter(|_| self.both || sender == Side::Inside)
     }
 }

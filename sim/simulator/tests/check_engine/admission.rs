@@ -162,7 +162,7 @@ fn packets_are_asked_for_from_the_first_syn_until_the_connection_is_forgotten() 
 struct NobodyIsGoverned;
 
 impl Decide for NobodyIsGoverned {
-    fn decide(&self, _: &FlowKey, _: Side, _: Nanos) -> Option<Verdict> {
+    fn classify(&self, _: &FlowKey, _: Side, _: Nanos) -> Option<Verdict> {
         None
     }
 }

@@ -13,7 +13,7 @@ const REGRESSIONS: [u64; 1] = [302];
 struct Both(Verdict);
 
 impl Decide for Both {
-    fn decide(&self, _flow: &FlowKey, _sender: Side, _: u64) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, _sender: Side, _: u64) -> Option<Verdict> {
         Some(self.0)
     }
 }

@@ -192,7 +192,7 @@ fn an_application_that_pauses_takes_its_time() {
 fn policy_sees_the_addresses_of_the_hosts() {
     struct Second;
     impl Decide for Second {
-        fn decide(&self, flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
+        fn classify(&self, flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
             let governed = flow.src == server_address(1).into() && sender == Side::Inside;
             governed.then(bbr)
         }

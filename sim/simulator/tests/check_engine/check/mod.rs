@@ -44,7 +44,7 @@ impl Input<'_> {
 struct Policy(Verdict, bool);
 
 impl Decide for Policy {
-    fn decide(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         (self.1 || sender == Side::Inside).then_some(self.0)
     }
 }

@@ -22,7 +22,7 @@ struct Policy {
 }
 
 impl Decide for Policy {
-    fn decide(&self, _flow: &FlowKey, sender: Side, _: Nanos) -> Option<Verdict> {
+    fn classify(&self, _flow: &FlowKey, sender: Side, _: Nanos) -> Option<Verdict> {
         (self.both || sender == Side::Inside).then_some(self.verdict)
     }
 }
