@@ -25,7 +25,7 @@ help:
 
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
-         nginx-light iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
+         iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
          openvswitch-switch lld
 # To compile a plugin in Rust for the tests; not with rustup's target there, whose packages exclude Debian's.
 DEBIAN_WASM = rustc libstd-rust-dev-wasm32
@@ -33,7 +33,6 @@ DEBIAN_WASM = rustc libstd-rust-dev-wasm32
 setup:
 	@missing=$$(for p in $(DEBIAN); do \
 	    dpkg-query -W -f '$${Status}' $$p 2>/dev/null | grep -q 'ok installed' || echo $$p; done); \
-	missing=$$(echo $$missing | sed 's/nginx-light//'); command -v nginx >/dev/null || missing="$$missing nginx-light"; \
 	if [ -n "$${missing// /}" ]; then \
 	    echo "installing: $$missing"; \
 	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing >/dev/null; \

@@ -8,18 +8,7 @@ use std::fs;
 use nix::sys::signal::Signal;
 use serde_json::Value;
 
-use netns::{Daemon, Lab, MEGABYTE, PROGRAM, Transfer};
-
-/// Where the box is.
-const PLACE: [&str; 4] = ["--inside", "m0", "--outside", "m1"];
-
-fn lab() -> Option<Lab> {
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: needs root for network namespaces");
-        return None;
-    }
-    Some(Lab::new())
-}
+use netns::{Daemon, MEGABYTE, PLACE, PROGRAM, Transfer, lab};
 
 #[test]
 fn a_transfer_goes_on_through_bypass_and_sigterm() {

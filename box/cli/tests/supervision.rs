@@ -12,17 +12,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use serde_json::Value;
 
-use netns::{Daemon, Lab, MEGABYTE, PROGRAM, Transfer};
-
-const PLACE: [&str; 4] = ["--inside", "m0", "--outside", "m1"];
-
-fn lab() -> Option<Lab> {
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: needs root for network namespaces");
-        return None;
-    }
-    Some(Lab::new())
-}
+use netns::{Daemon, Lab, MEGABYTE, PLACE, PROGRAM, Transfer, lab};
 
 /// The client's end of the wire, and the box's, as after a guest was restarted.
 fn make_outside_again(lab: &Lab) {

@@ -11,14 +11,6 @@ pub type Needed = (&'static str, &'static str);
 
 /// What network namespaces need.
 pub const IP: Needed = ("ip", "iproute2");
-/// What the demo needs.
-pub const OF_DEMO: [Needed; 4] = [
-    IP,
-    ("ss", "iproute2"),
-    ("nginx", "nginx-light"),
-    ("curl", "curl"),
-];
-
 /// Runs a program to its end and returns what it wrote to standard output.
 ///
 /// # Errors

@@ -1,6 +1,5 @@
 //! Distributions: of the repetitions of a cell, and of the ratios over all cells.
 
-use anyhow::Result;
 use maud::{Markup, html};
 use windlass_experiment::check::Grouped;
 use windlass_experiment::metric::{Metric, Part};
@@ -16,8 +15,8 @@ const VALUES_MIN: usize = 5;
 const CELLS_MAX: usize = 24;
 
 /// All of them.
-pub(crate) fn charts(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
-    let mut charts = vec![ratios(results, rows)?];
+pub(crate) fn charts(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
+    let mut charts = vec![ratios(results, rows)];
     for metric in &results.experiment.charts.cdf {
         let mut drawn = 0;
         for cell in results.cells() {
@@ -25,7 +24,7 @@ pub(crate) fn charts(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup
             if lines.iter().any(|line| line.points.len() >= 2 * VALUES_MIN) && drawn < CELLS_MAX {
                 drawn += 1;
                 let chart = chart(metric.name(), lines);
-                charts.push(chart.html(&results.experiment.describe(cell))?);
+                charts.push(chart.html(&results.experiment.describe(cell)));
             }
         }
     }
@@ -33,18 +32,18 @@ pub(crate) fn charts(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup
         for cell in results.cells().into_iter().take(CELLS_MAX) {
             let chart = chart(column, of_samples(results, cell, column));
             let title = results.experiment.describe(cell);
-            charts.push(chart.html(&format!("{title}: {column}, all samples"))?);
+            charts.push(chart.html(&format!("{title}: {column}, all samples")));
         }
     }
     let charts: Vec<Markup> = charts.into_iter().filter(|c| !c.0.is_empty()).collect();
-    Ok(html! {
+    html! {
         @if !charts.is_empty() {
             details open {
                 summary { h2 { "Distributions" } }
                 div.charts { @for chart in &charts { (chart) } }
             }
         }
-    })
+    }
 }
 
 fn chart(x_label: &str, lines: Vec<Line>) -> Chart {
@@ -93,9 +92,9 @@ fn of_samples(results: &Results<'_>, cell: usize, column: &str) -> Vec<Line> {
 
 /// Of large grids: in which share of the cells a contestant needs at most so much of the
 /// reference's time.
-fn ratios(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
+fn ratios(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     let Some(reference) = results.experiment.charts.reference else {
-        return Ok(html! {});
+        return html! {};
     };
     let metric = results.experiment.main_metric();
     let line = |contestant: usize| {

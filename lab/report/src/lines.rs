@@ -1,6 +1,5 @@
 //! A quantity over a parameter, a line for each contestant.
 
-use anyhow::Result;
 use maud::{Markup, html};
 use windlass_experiment::check::Grouped;
 use windlass_experiment::statistics::Statistic;
@@ -10,13 +9,13 @@ use crate::chart::{Chart, Line};
 
 /// The chart, if the experiment asks for one. Cells that differ in something else than x are
 /// taken together by their median.
-pub(crate) fn chart(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup> {
+pub(crate) fn chart(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     let experiment = results.experiment;
     let Some(axes) = &experiment.charts.lines else {
-        return Ok(html! {});
+        return html! {};
     };
     let Some(x) = experiment.parameters.iter().position(|p| *p == axes.x) else {
-        return Ok(html! {});
+        return html! {};
     };
     let line = |contestant: usize| {
         let mut points: Vec<(f64, Vec<f64>)> = Vec::new();
@@ -48,6 +47,6 @@ pub(crate) fn chart(results: &Results<'_>, rows: &Grouped<'_>) -> Result<Markup>
         lines: lines.filter(|line| !line.points.is_empty()).collect(),
     };
     let title = format!("{} over {}", axes.metric.name(), axes.x);
-    let drawn = chart.html("")?;
-    Ok(html! { @if !drawn.0.is_empty() { h2 { (title) } (drawn) } })
+    let drawn = chart.html("");
+    html! { @if !drawn.0.is_empty() { h2 { (title) } (drawn) } }
 }

@@ -1,6 +1,5 @@
 //! The page as a whole: one file that needs nothing else.
 
-use anyhow::Result;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use windlass_experiment::check::Grouped;
 
@@ -10,7 +9,7 @@ use crate::{lines, maps, medians, published, series, sharing};
 const STYLE: &str = include_str!("style.css");
 
 /// The page.
-pub(crate) fn page(results: &Results<'_>) -> Result<String> {
+pub(crate) fn page(results: &Results<'_>) -> String {
     let rows = Grouped::new(results.rows);
     let experiment = results.experiment;
     let body = html! {
@@ -25,10 +24,10 @@ pub(crate) fn page(results: &Results<'_>) -> Result<String> {
         (published::papers(results, &rows))
         (medians::summary(results, &rows))
         (heat::maps(results, &rows))
-        (lines::chart(results, &rows)?)
-        (distribution::charts(results, &rows)?)
+        (lines::chart(results, &rows))
+        (distribution::charts(results, &rows))
         (sharing::table(results, &rows))
-        (series::charts(results)?)
+        (series::charts(results))
         (medians::table(results, &rows))
         (checks::failures(results))
         (facts(results))
@@ -45,7 +44,7 @@ pub(crate) fn page(results: &Results<'_>) -> Result<String> {
             body { main { (body) } }
         }
     };
-    Ok(page.into_string())
+    page.into_string()
 }
 
 fn facts(results: &Results<'_>) -> Markup {

@@ -1,7 +1,6 @@
 //! Flows over time: native contestants as their server saw them, the others as the box did, over
 //! the same axes; and where a box only watched, what it computed over what the server had.
 
-use anyhow::Result;
 use maud::{Markup, html};
 use windlass_experiment::observed::{Observed, Sample, Series, Source};
 use windlass_experiment::setup::PathBox;
@@ -18,7 +17,7 @@ const CHANGES_TOLD_MAX: usize = 6;
 const MARKS_MAX: usize = 60;
 
 /// Charts of the first repetition of some cells.
-pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
+pub(crate) fn charts(results: &Results<'_>) -> Markup {
     let charts = &results.experiment.charts;
     let cells = results
         .cells()
@@ -29,9 +28,9 @@ pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
     for (number, (cell, traces)) in cells.iter().take(charts.series_cells).enumerate() {
         let mut drawn = Vec::new();
         for column in &charts.series {
-            drawn.push(chart(traces.iter().filter(|t| !t.watched), column, column)?);
+            drawn.push(chart(traces.iter().filter(|t| !t.watched), column, column));
             let title = format!("{column}, as a watching box computes it");
-            drawn.push(chart(traces.iter().filter(|t| t.watched), column, &title)?);
+            drawn.push(chart(traces.iter().filter(|t| t.watched), column, &title));
         }
         let name = results.experiment.describe(*cell);
         sections.push(html! {
@@ -41,7 +40,7 @@ pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
             }
         });
     }
-    Ok(html! {
+    html! {
         @if !sections.is_empty() {
             h2 { "Over time" }
             p.soft {
@@ -54,7 +53,7 @@ pub(crate) fn charts(results: &Results<'_>) -> Result<Markup> {
             }
             @for section in &sections { (section) }
         }
-    })
+    }
 }
 
 /// A flow's series, and how it is drawn.
@@ -109,11 +108,7 @@ fn first_of_groups(observed: &Observed, source: Source) -> impl Iterator<Item = 
     })
 }
 
-fn chart<'a>(
-    traces: impl Iterator<Item = &'a Trace<'a>>,
-    column: &str,
-    title: &str,
-) -> Result<Markup> {
+fn chart<'a>(traces: impl Iterator<Item = &'a Trace<'a>>, column: &str, title: &str) -> Markup {
     let line = |trace: &Trace<'_>| {
         let samples = &trace.series.samples;
         let values = samples.iter();

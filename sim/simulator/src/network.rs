@@ -239,11 +239,6 @@ impl<T: Clone> Network<T> {
         self.configure(bottleneck, down, up);
     }
 
-    /// Bytes in the queue of a bottleneck, the packet under transmission included.
-    pub fn queued_bytes(&self, bottleneck: usize, toward: Toward) -> u64 {
-        self.links[toward as usize][bottleneck].queued_bytes()
-    }
-
     /// Everything inside that happens by `now`, in its order.
     fn advance(&mut self, now: Nanos) {
         while let Some((at, event)) = self.next_event().filter(|(at, _)| *at <= now) {

@@ -1,7 +1,7 @@
 //! The checks, one subject each.
 
 use std::io::ErrorKind;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use nix::sys::resource::{Resource, getrlimit};
 use socket2::{Domain, Socket, Type};
@@ -185,24 +185,26 @@ pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
 
 pub(super) fn demo_programs() -> Vec<Finding> {
     let programs = [
-        ("nginx", "nginx"),
-        ("curl", "curl"),
-        ("ethtool", "ethtool"),
-        ("ip", "iproute2"),
+        ("windlass-lab", "make build"),
+        ("ip", "apt-get install iproute2"),
     ];
-    let find = |(program, package): (&'static str, &'static str)| {
+    let own = std::env::current_exe().unwrap_or_default();
+    let find = |(program, mend): (&'static str, &str)| {
         let path = std::env::var("PATH").unwrap_or_default();
-        let folders = path
-            .split(':')
-            .chain(["/usr/sbin", "/sbin", "/usr/bin", "/bin"]);
-        let mut files = folders.map(|folder| Path::new(folder).join(program));
+        let beside = own.parent().map(Path::to_owned);
+        let system = ["/usr/sbin", "/sbin", "/usr/bin", "/bin"];
+        let folders = path.split(':').chain(system).map(PathBuf::from);
+        let mut files = beside
+            .into_iter()
+            .chain(folders)
+            .map(|folder| folder.join(program));
         match files.find(|file| file.is_file()) {
             Some(file) => Finding::ok("demo", file.display().to_string()),
             None => Finding::lack(
                 "demo",
                 State::Warning,
                 format!("{program} is not installed: windlass demo needs it"),
-                format!("apt-get install {package}"),
+                mend.to_owned(),
             ),
         }
     };

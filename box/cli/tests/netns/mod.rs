@@ -16,6 +16,17 @@ pub use transfer::Transfer;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass");
 pub const MEGABYTE: u64 = 1_000_000;
+/// Where the box is in a [`Lab`], as `windlass run` takes it.
+pub const PLACE: [&str; 4] = ["--inside", "m0", "--outside", "m1"];
+
+/// A lab; none, with the reason printed, where there cannot be one.
+pub fn lab() -> Option<Lab> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: needs root for network namespaces");
+        return None;
+    }
+    Some(Lab::new())
+}
 
 /// Namespaces a (10.77.0.1), m and b (10.77.0.2): a0 – m0, m1 – b0. Removed when dropped.
 pub struct Lab {

@@ -13,16 +13,14 @@ use windlass_experiment::Setup;
 use windlass_experiment::setup::{Change, Direction};
 use windlass_io::packet::{Offload, Taken};
 use windlass_io::{monotonic_ns, thread_cpu_ns};
-use windlass_sim::network::{Arrival, Network, Toward};
+use windlass_sim::network::{Arrival, Network};
 
 use crate::backend::sim::network::{links_observed, network_of, probes_observed};
 use windlass_wire::{Ecn, Editor, parse};
 
 use super::ports::{Ends, Ports, is_ecn_capable};
-use super::{BIN_NS, Bin, FRAME_BYTES, Record};
+use super::{FRAME_BYTES, Record};
 
-/// Longest time that is recorded in bins, ns.
-const MAX_RECORDED_NS: u64 = 3_600_000_000_000;
 /// A full frame with two VLAN tags; longer ones are segments that an offload joined.
 const MAX_FRAME_BYTES: usize = FRAME_BYTES as usize + 8;
 /// Frames taken before what is due has its turn.
@@ -131,11 +129,6 @@ impl Forwarder {
         if let Some(len) = too_long {
             bail!("a frame of {len} bytes reached the links: an offload is on");
         }
-        if count > 0 {
-            let queued = network.queued_bytes(0, Toward::Clients);
-            let bin = bin(record, monotonic_ns());
-            bin.queue_bytes = bin.queue_bytes.max(queued);
-        }
         Ok(count)
     }
 
@@ -147,9 +140,6 @@ impl Forwarder {
             let at = monotonic_ns();
             let late_ns = at.saturating_sub(arrival.due);
             self.record.lateness_us.push((late_ns / 1_000) as u32);
-            if arrival.toward == Toward::Clients {
-                bin(&mut self.record, at).delivered_bytes += arrival.item.bytes.len() as u64;
-            }
             self.emit(arrival)?;
         }
         Ok(any)
@@ -233,16 +223,6 @@ fn mark(frame: &mut [u8]) {
     if let Ok(segment) = parse(frame, frame.len() as u32) {
         Editor::new(frame, &segment).set_ecn(Ecn::Ce);
     }
-}
-
-/// The bin of a time.
-fn bin(record: &mut Record, at: u64) -> &mut Bin {
-    let since = at.saturating_sub(record.start_ns);
-    let index = (since.min(MAX_RECORDED_NS) / BIN_NS) as usize;
-    if index >= record.bins.len() {
-        record.bins.resize(index + 1, Bin::default());
-    }
-    &mut record.bins[index]
 }
 
 #[cfg(test)]

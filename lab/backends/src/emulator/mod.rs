@@ -19,8 +19,6 @@ use self::forwarder::{Forwarder, Stop};
 pub use self::ports::Ends;
 use self::ports::Ports;
 
-/// Width of a [`Bin`], ns.
-pub const BIN_NS: u64 = 20_000_000;
 /// A queue is never shorter than this many packets.
 const MIN_QUEUE_PACKETS: u64 = 100;
 /// A full Ethernet frame without its checksum, bytes.
@@ -79,22 +77,11 @@ impl Path {
     }
 }
 
-/// What happened on the way to the clients in one span of [`BIN_NS`].
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub struct Bin {
-    /// Bytes handed to the clients.
-    pub delivered_bytes: u64,
-    /// Longest queue of the first bottleneck, bytes.
-    pub queue_bytes: u64,
-}
-
 /// What an emulator did from its start to its end.
 #[derive(Clone, Debug, Default)]
 pub struct Record {
     /// `CLOCK_MONOTONIC` at the start, ns.
     pub start_ns: u64,
-    /// Way to the clients, in spans of [`BIN_NS`].
-    pub bins: Vec<Bin>,
     /// Counts of the way to the clients, by bottleneck.
     pub down: Vec<LinkObserved>,
     /// Counts of the way to the servers, by bottleneck.

@@ -12,6 +12,15 @@ use crate::daemon::Daemon;
 use crate::lab::Lab;
 use crate::load::Load;
 
+/// 100 Mbit/s and 20 ms that lose nothing, with a queue of one bandwidth-delay product.
+pub const CLEAN: Path = Path {
+    rate_bits_per_s: 100_000_000,
+    rtt: 20_000_000,
+    loss_ratio: 0.0,
+    ack_loss_ratio: 0.0,
+    queue_bdp: 1.0,
+};
+
 /// Two, so that the link knows the transfers' packets from a flood's answers and drops these.
 const CLIENTS: usize = 2;
 

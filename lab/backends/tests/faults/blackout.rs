@@ -9,13 +9,12 @@ use windlass_io::packet::Interface;
 use windlass_lab::topology::HOST_INTERFACE;
 
 use crate::bars;
-use crate::bed::{Bed, Middle, config};
+use crate::bed::{Bed, CLEAN, Middle, config};
 use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
 use crate::load::spawn_inside;
 use crate::report::{Bar, Report, Weight};
-use crate::syn_flood::PATH;
 
 /// Probes of nobody's, one by one.
 const RATE: u64 = 10_000;
@@ -26,7 +25,7 @@ const LINGER: Duration = Duration::from_millis(100);
 const NAP: Duration = Duration::from_micros(100);
 
 pub fn tell(kills: usize) {
-    let mut bed = Bed::make(Middle::Box, &PATH, 6).expect("a bed");
+    let mut bed = Bed::make(Middle::Box, &CLEAN, 6).expect("a bed");
     let (mut calm, mut killed) = (Vec::new(), Vec::new());
     for _ in 0..kills {
         calm.push(lost_ms(&bed, || {}));

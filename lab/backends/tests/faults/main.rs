@@ -146,42 +146,41 @@ fn transfers_among_many_processes() {
     killed::compare_pressed(20, Duration::from_secs(time));
 }
 
-#[test]
-fn acks_of_nobody() {
+/// Copies of real packets, beside those.
+const COPIES_PER_S: Option<u64> = Some(20_000);
+
+/// Only where there is time for all of it.
+fn noise_in_full(kind: Kind, per_s: Option<u64>, frames: u64) {
     let Some(_alone) = alone_in_full() else {
         return;
     };
-    noise::compare(Kind::Ack, None, 2_000_000);
+    noise::compare(kind, per_s, frames);
+}
+
+#[test]
+fn acks_of_nobody() {
+    noise_in_full(Kind::Ack, None, 2_000_000);
 }
 
 #[test]
 fn udp_of_nobody() {
-    let Some(_alone) = alone_in_full() else {
-        return;
-    };
-    noise::compare(Kind::Udp, None, 1_000_000);
+    noise_in_full(Kind::Udp, None, 1_000_000);
 }
 
 #[test]
 fn fragments_of_nobody() {
-    let Some(_alone) = alone_in_full() else {
-        return;
-    };
-    noise::compare(Kind::Fragment, None, 1_000_000);
+    noise_in_full(Kind::Fragment, None, 1_000_000);
 }
 
 #[test]
 fn damaged_copies() {
     let Some(_alone) = alone() else { return };
-    noise::compare(Kind::Damaged, Some(20_000), either(400_000, 40_000));
+    noise::compare(Kind::Damaged, COPIES_PER_S, either(400_000, 40_000));
 }
 
 #[test]
 fn forged_copies() {
-    let Some(_alone) = alone_in_full() else {
-        return;
-    };
-    noise::compare(Kind::Forged, Some(20_000), 400_000);
+    noise_in_full(Kind::Forged, COPIES_PER_S, 400_000);
 }
 
 #[test]

@@ -3,12 +3,11 @@
 use std::time::{Duration, Instant};
 
 use crate::bars;
-use crate::bed::{Bed, Middle};
+use crate::bed::{Bed, CLEAN, Middle};
 use crate::flood::{Flood, Plan, Sent};
 use crate::frames::Kind;
 use crate::outcome::{Meter, Outcome};
 use crate::report::{Bar, Report, Weight};
-use crate::syn_flood::PATH;
 use crate::transfer::Way;
 
 const DOWNLOADS: usize = 10;
@@ -54,7 +53,7 @@ pub fn compare(kind: Kind, rate: Option<u64>, frames: u64) {
 }
 
 fn run(middle: Middle, kind: Kind, rate: Option<u64>, frames: u64) -> Round {
-    let bed = Bed::make(middle, &PATH, 5).expect("a bed");
+    let bed = Bed::make(middle, &CLEAN, 5).expect("a bed");
     let mut transfers = bed.load.begin_many(DOWNLOADS, Way::Down, None);
     transfers.extend(bed.load.begin_many(UPLOADS, Way::Up, None));
     std::thread::sleep(SETTLE);

@@ -7,7 +7,7 @@ use windlass_experiment::setup::server_address;
 use windlass_lab::emulator::Path;
 
 use crate::bars;
-use crate::bed::{Bed, Middle};
+use crate::bed::{Bed, CLEAN, Middle};
 use crate::outcome::Outcome;
 use crate::report::{Bar, Report, Weight};
 use crate::starve::Spinners;
@@ -15,11 +15,8 @@ use crate::transfer::Way;
 use crate::witness;
 
 const PATH: Path = Path {
-    rate_bits_per_s: 100_000_000,
-    rtt: 20_000_000,
-    loss_ratio: 0.0,
-    ack_loss_ratio: 0.0,
     queue_bdp: 2.0,
+    ..CLEAN
 };
 const END_LIMIT: Duration = Duration::from_secs(120);
 const PING_INTERVAL_S: &str = "0.02";

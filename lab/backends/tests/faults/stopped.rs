@@ -6,7 +6,7 @@ use windlass_lab::emulator::Path;
 use windlass_sim::Rng;
 
 use crate::bars;
-use crate::bed::{Bed, Middle, counter, wait_until};
+use crate::bed::{Bed, CLEAN, Middle, counter, wait_until};
 use crate::daemon::Daemon;
 use crate::outcome::{Meter, Outcome};
 use crate::report::{Bar, Report, Weight};
@@ -14,11 +14,8 @@ use crate::transfer::Way;
 use crate::witness;
 
 const PATH: Path = Path {
-    rate_bits_per_s: 100_000_000,
-    rtt: 20_000_000,
-    loss_ratio: 0.0,
-    ack_loss_ratio: 0.0,
     queue_bdp: 2.0,
+    ..CLEAN
 };
 const EACH_WAY: usize = 20;
 const SETTLE: Duration = Duration::from_secs(3);

@@ -3,10 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use windlass_lab::emulator::Path;
-
 use crate::bars;
-use crate::bed::{Bed, Middle, wait_until};
+use crate::bed::{Bed, CLEAN, Middle, wait_until};
 use crate::either;
 use crate::flood::{Flood, Plan, Sent};
 use crate::frames::Kind;
@@ -14,13 +12,6 @@ use crate::outcome::{Meter, Outcome};
 use crate::report::{Bar, Report, Weight};
 use crate::transfer::{Transfer, Way};
 
-pub const PATH: Path = Path {
-    rate_bits_per_s: 100_000_000,
-    rtt: 20_000_000,
-    loss_ratio: 0.0,
-    ack_loss_ratio: 0.0,
-    queue_bdp: 1.0,
-};
 const DOWNLOADS: usize = 10;
 /// Until transfers have their speed, and then to measure it.
 const SETTLE: Duration = Duration::from_millis(1_500);
@@ -128,7 +119,7 @@ pub fn compare(name: &str, shape: Shape) {
 }
 
 fn run(middle: Middle, shape: Shape) -> Round {
-    let bed = Bed::make(middle, &PATH, 1).expect("a bed");
+    let bed = Bed::make(middle, &CLEAN, 1).expect("a bed");
     let downloads = bed.load.begin_many(DOWNLOADS, Way::Down, None);
     std::thread::sleep(SETTLE);
     let mut meter = Meter::start(&downloads);

@@ -20,7 +20,7 @@ mod stream;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
-use windlass_lab::command::{OF_DEMO, check_host};
+use windlass_lab::command::{IP, check_host};
 use windlass_lab::emulator::{Emulator, Ends, Path};
 
 use daemon::Daemon;
@@ -109,7 +109,7 @@ enum Event {
 /// One scenario: the streams, the box with the rules of `config`, and what happens to it when they
 /// are half done.
 fn soak(config: &str, event: Option<Event>) {
-    if let Err(reason) = check_host(&OF_DEMO) {
+    if let Err(reason) = check_host(&[IP]) {
         println!("skipped: {reason}");
         return;
     }

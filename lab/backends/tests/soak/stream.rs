@@ -10,10 +10,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, ensure};
 use sha2::{Digest, Sha256};
 use windlass_lab::netns::Namespace;
-use windlass_lab::payload::Hash;
 use windlass_sim::Rng;
 
 use crate::lab::Lab;
+
+/// SHA-256.
+type Hash = [u8; 32];
 
 /// A stream that stands still for so long has failed.
 const PATIENCE: Duration = Duration::from_secs(30);

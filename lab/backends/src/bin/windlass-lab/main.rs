@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod demo;
+mod done;
 mod list;
 mod machine;
 mod progress;

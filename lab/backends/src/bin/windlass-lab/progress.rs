@@ -39,12 +39,12 @@ impl Progress {
         }
     }
 
-    /// One more run is done; `failure` says what went wrong with it, and where.
-    pub(crate) fn done(&mut self, failure: Option<&str>) {
+    /// One more run is done, or has failed; `line` is what there is to tell of it.
+    pub(crate) fn done(&mut self, failed: bool, line: Option<&str>) {
         self.done += 1;
-        self.failed += usize::from(failure.is_some());
-        if let Some(failure) = failure {
-            self.say(&format!("failed: {failure}"));
+        self.failed += usize::from(failed);
+        if let Some(line) = line {
+            self.say(line);
         }
         match &self.bar {
             Some(bar) => {

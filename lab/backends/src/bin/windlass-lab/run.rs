@@ -1,28 +1,19 @@
 //! `windlass-lab run`.
 
-use std::collections::BTreeMap;
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_experiment::check::{self, Grouped, Verdict};
-use windlass_experiment::{
-    BackendName, Condition, Experiment, Observed, Row, Settings, Setup, output, rows,
-};
+use windlass_experiment::{BackendName, Condition, Experiment, Observed, Settings, rows};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
 use windlass_lab::backend::sim::Sim;
 use windlass_lab::backend::vm::Vm;
-use windlass_lab::leftovers;
 use windlass_lab::programs::Programs;
-use windlass_report::Results;
-use windlass_terminal::print;
 
-use crate::progress::Progress;
-use crate::{BAD_FILE, machine, read, table};
+use crate::done::{Done, Files};
+use crate::{BAD_FILE, read};
 
 /// Run an experiment and say whether its checks hold.
 ///
@@ -34,12 +25,8 @@ pub(crate) struct Args {
     /// Where to run it [default: what the file says].
     #[arg(long, value_parser = backend_name())]
     backend: Option<BackendName>,
-    /// Write rows and checks as JSON.
-    #[arg(long, value_name = "FILE")]
-    json: Option<PathBuf>,
-    /// Write a report (HTML), the rows and the time series (CSV) into this folder.
-    #[arg(long, value_name = "FOLDER")]
-    report: Option<PathBuf>,
+    #[command(flatten)]
+    files: Files,
     /// Run these contestants only, separated by commas.
     #[arg(long, value_name = "CONTESTANT", value_delimiter = ',')]
     only: Vec<String>,
@@ -84,59 +71,14 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         eprintln!("windlass: {mistake}");
         return Ok(ExitCode::from(BAD_FILE));
     }
-    for (file, is_folder) in [(&args.json, false), (&args.report, true)] {
-        file.as_deref()
-            .map_or(Ok(()), |path| writable(path, is_folder))?;
-    }
+    args.files.check()?;
     let mut backend = backend(args.backend.unwrap_or(experiment.backend))?;
-    let began = Instant::now();
-    let outcome = execute(backend.as_mut(), &experiment);
-    let done = Done::new(experiment, backend.name(), outcome.observed);
+    let mut tell = |run, came: &Observed| failure(&experiment, run, came);
+    let (done, ended) = Done::execute(backend.as_mut(), &experiment, &mut tell);
     done.tell()?;
-    done.write(&args, began)?;
-    outcome.ended?;
-    Ok(match done.good() {
-        true => ExitCode::SUCCESS,
-        false => ExitCode::FAILURE,
-    })
-}
-
-/// Better now than after hours.
-fn writable(path: &Path, is_folder: bool) -> Result<()> {
-    let folder = match is_folder {
-        true => Some(path),
-        false => path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty()),
-    };
-    let Some(folder) = folder else {
-        return Ok(());
-    };
-    fs::create_dir_all(folder).with_context(|| format!("making the folder {}", folder.display()))
-}
-
-/// What a back end has done.
-struct Outcome {
-    observed: BTreeMap<usize, Observed>,
-    /// Whether it came to its end.
-    ended: Result<()>,
-}
-
-fn execute(backend: &mut dyn Backend, experiment: &Experiment) -> Outcome {
-    let setups: Vec<Setup> = experiment
-        .runs
-        .iter()
-        .map(|run| run.setup.clone())
-        .collect();
-    let mut progress = Progress::new(setups.len());
-    let mut observed = BTreeMap::new();
-    let ended = leftovers::catch_signals().and_then(|()| {
-        backend.run(&setups, &mut |run, came| {
-            progress.done(failure(experiment, run, &came).as_deref());
-            observed.insert(run, came);
-        })
-    });
-    Outcome { observed, ended }
+    done.write(&args.files)?;
+    ended?;
+    Ok(done.exit_code())
 }
 
 /// What went wrong with a run, and where.
@@ -148,89 +90,7 @@ fn failure(experiment: &Experiment, run: usize, observed: &Observed) -> Option<S
     let contestant = &experiment.contestants[run.contestant];
     let (cell, repetition) = (experiment.describe(run.cell), run.repetition);
     Some(format!(
-        "{contestant}, {cell}, #{repetition}: {}: {why}",
+        "failed: {contestant}, {cell}, #{repetition}: {}: {why}",
         row.flow
     ))
-}
-
-/// Results, as far as there are any.
-struct Done {
-    experiment: Experiment,
-    backend: &'static str,
-    observed: BTreeMap<usize, Observed>,
-    rows: Vec<Row>,
-    verdicts: Vec<Verdict>,
-}
-
-impl Done {
-    fn new(
-        experiment: Experiment,
-        backend: &'static str,
-        observed: BTreeMap<usize, Observed>,
-    ) -> Done {
-        let rows = observed
-            .iter()
-            .flat_map(|(run, came)| rows::of(&experiment, *run, came));
-        let rows: Vec<Row> = rows.collect();
-        let verdicts = check::all(&experiment, &rows);
-        Done {
-            experiment,
-            backend,
-            observed,
-            rows,
-            verdicts,
-        }
-    }
-
-    fn good(&self) -> bool {
-        let all_done = self.observed.len() == self.experiment.runs.len();
-        all_done && self.verdicts.iter().all(|v| v.pass) && !self.rows.iter().any(Row::failed)
-    }
-
-    fn tell(&self) -> Result<()> {
-        let mut text = table::medians(&self.experiment, &self.rows);
-        let (done, planned) = (self.observed.len(), self.experiment.runs.len());
-        if done < planned {
-            text.push_str(&format!("\nonly {done} of {planned} runs were done\n"));
-        }
-        if !self.verdicts.is_empty() {
-            text.push('\n');
-            text.push_str(&table::checks(&self.verdicts));
-        }
-        let left_out = self.experiment.checks.len() - self.verdicts.len();
-        if left_out > 0 {
-            text.push_str(&format!(
-                "left out: {left_out} checks on what was not to run\n"
-            ));
-        }
-        let grouped = Grouped::new(&self.rows);
-        for paper in &self.experiment.papers {
-            text.push('\n');
-            text.push_str(&paper.markdown(&self.experiment, &grouped));
-        }
-        print(&text).map(|_| ())
-    }
-
-    fn write(&self, args: &Args, began: Instant) -> Result<()> {
-        if let Some(file) = &args.json {
-            let json = output::json(&self.experiment, self.backend, &self.rows, &self.verdicts)?;
-            fs::write(file, json).with_context(|| format!("writing {}", file.display()))?;
-        }
-        if let Some(folder) = &args.report {
-            let mut facts = machine::facts(self.backend);
-            let runs = format!("{} of {}", self.observed.len(), self.experiment.runs.len());
-            let took = format!("{:.0} s", began.elapsed().as_secs_f64());
-            facts.extend([("Runs".to_owned(), runs), ("Took".to_owned(), took)]);
-            let results = Results {
-                experiment: &self.experiment,
-                facts: &facts,
-                rows: &self.rows,
-                observed: &self.observed,
-                verdicts: &self.verdicts,
-            };
-            let page = windlass_report::write(folder, &results)?;
-            eprintln!("report: {}", page.display());
-        }
-        Ok(())
-    }
 }

@@ -35,7 +35,7 @@ pub(crate) fn medians(experiment: &Experiment, rows: &[Row]) -> String {
 }
 
 /// The first column to the left, the others to the right.
-fn aligned(lines: &[Vec<String>]) -> String {
+pub(crate) fn aligned(lines: &[Vec<String>]) -> String {
     let columns = lines.first().map_or(0, Vec::len);
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
