@@ -1,10 +1,11 @@
 //! The engine: the flow table, and the way of a packet through it.
 
+mod places;
+
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use slab::Slab;
-use windlass_cc::SECOND;
-use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, Unparsed, parse, partial_checksum};
+use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse, partial_checksum};
 
 use crate::admission::Admission;
 use crate::conn::Conn;
@@ -14,11 +15,7 @@ use crate::decide::{Decide, Generation};
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
-
-/// How long a handshake may take under a flood, ns.
-const PRESSED_HANDSHAKE_TIMEOUT: Nanos = 10 * SECOND;
-/// Handshakes forgotten in one call, at most.
-const EVICTED_AT_ONCE: usize = 64;
+use places::is_first_syn;
 
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
@@ -403,98 +400,6 @@ impl Engine {
         }
     }
 
-    /// A connection for the table, if this is its SYN.
-    #[allow(clippy::too_many_arguments)]
-    fn admit<P: Pool>(
-        &mut self,
-        now: Nanos,
-        key: FlowKey,
-        swapped: bool,
-        from: Side,
-        segment: &Segment,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) -> Result<u32, PassReason> {
-        if !is_first_syn(segment) {
-            return Err(PassReason::NoSyn);
-        }
-        let bucket = self.admission.bucket(segment.key.src);
-        self.admission.admits(bucket, &self.limits)?;
-        self.evict_half_open(now, pool, out);
-        if self.conns.len() >= self.limits.flows {
-            return Err(PassReason::FlowLimit);
-        }
-        if self.memory_full {
-            return Err(PassReason::MemoryLimit);
-        }
-        self.counters.connections += 1;
-        self.seed = self
-            .seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        let first_end = if swapped { from.other() } else { from };
-        let conn = Conn::new(key, first_end, bucket, now, self.seed);
-        let index = self.conns.insert(conn) as u32;
-        self.table.insert(key, index);
-        self.admission.begin(index, now, bucket);
-        Ok(index)
-    }
-
-    /// Takes a connection out of the books that holds nothing any more.
-    fn forget(&mut self, index: u32) {
-        let conn = self.conns.remove(index as usize);
-        self.table.remove(&conn.key);
-        self.wheel.cancel(index);
-        if conn.followed {
-            self.follows.push((conn.key, None));
-        }
-        if conn.half_open {
-            self.admission.end_handshake(conn.bucket);
-        }
-        self.admission.end(conn.bucket);
-    }
-
-    /// Makes room for another handshake.
-    fn evict_half_open<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        let conns = &self.conns;
-        self.admission
-            .tidy(|index, began| is_under_way(conns, index, began));
-        if self.admission.is_full(&self.limits) {
-            self.evict_oldest(now, Nanos::MAX, pool, out);
-        }
-    }
-
-    /// Under a flood, handshakes that take long are not waited for.
-    fn evict_slow<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        let before = now.saturating_sub(PRESSED_HANDSHAKE_TIMEOUT);
-        for _ in 0..EVICTED_AT_ONCE {
-            if !self.evict_oldest(now, before, pool, out) {
-                return;
-            }
-        }
-    }
-
-    /// Forgets the handshake that began first, if it did before `before`: it is least likely to be completed. Not one
-    /// by chance: a handshake that is the oldest of as many has waited for longest.
-    fn evict_oldest<P: Pool>(
-        &mut self,
-        now: Nanos,
-        before: Nanos,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) -> bool {
-        let conns = &self.conns;
-        let under_way = |index, began| is_under_way(conns, index, began);
-        let Some(index) = self.admission.oldest(before, under_way) else {
-            return false;
-        };
-        let (mut ctx, conns, _) = self.split(now, pool, out);
-        conns[index as usize].let_go(&mut ctx, PassReason::Closed);
-        ctx.counters.half_open_evicted += 1;
-        self.forget(index);
-        true
-    }
-
     #[allow(clippy::too_many_arguments)]
     fn pass<P: Pool>(
         &mut self,
@@ -541,16 +446,4 @@ impl Engine {
             checksum,
         });
     }
-}
-
-/// The handshake that began then in this place of the slab has not ended.
-fn is_under_way(conns: &Slab<Conn>, index: u32, began: Nanos) -> bool {
-    let conn = conns.get(index as usize);
-    conn.is_some_and(|conn| conn.began == began && conn.half_open)
-}
-
-/// A SYN that begins a connection.
-fn is_first_syn(segment: &Segment) -> bool {
-    let flags = segment.flags;
-    flags.has(Flags::SYN) && !flags.has(Flags::ACK) && !flags.has(Flags::RST)
 }

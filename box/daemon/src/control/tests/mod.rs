@@ -1,0 +1,251 @@
+//! The control socket with workers that are made up.
+
+mod answers;
+mod slow_clients;
+mod trials;
+
+use std::fs;
+use std::io::{self, BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, RwLock};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use windlass_cc::Phase;
+use windlass_engine::{AlgorithmId, Counters, FlowInfo, LimitedBy, Side, TenantId, TenantInfo};
+use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
+use windlass_policy::{Config, ConfigFile, Policy};
+use windlass_wire::{Addr, FlowKey};
+
+use super::live::Wire;
+use super::*;
+use crate::RunError;
+use crate::command::{Command, Flows, Status, Workers};
+
+struct FakeWire(Arc<Mutex<Vec<String>>>);
+
+impl Wire for FakeWire {
+    fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        self.0.lock().unwrap().push(format!("kernel {on}"));
+        Ok(())
+    }
+
+    fn counters(&self) -> io::Result<XdpCounters> {
+        Ok(XdpCounters {
+            taken: 7,
+            ..XdpCounters::default()
+        })
+    }
+
+    fn learn_addresses(&mut self, _names: [&str; 2]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn info(port: u16) -> FlowInfo {
+    let addr = |text: &str| Addr::from(text.parse::<std::net::IpAddr>().unwrap());
+    FlowInfo {
+        key: FlowKey {
+            src: addr("10.0.0.1"),
+            dst: addr("192.0.2.7"),
+            src_port: 443,
+            dst_port: port,
+            vlan: 0,
+            inner_vlan: 0,
+        },
+        sender: Side::Inside,
+        rule: Some(0),
+        mode: windlass_engine::Mode::Enforce,
+        failed: None,
+        algorithm: AlgorithmId::Bbr,
+        settings: AlgorithmId::Bbr.into(),
+        phase: Phase::ProbeBw,
+        cwnd: 14_480,
+        ssthresh: u64::MAX,
+        pacing_rate: Some(1_250_000),
+        delivery_rate: 1_000_000,
+        edge: 65_535,
+        inflight: 2896,
+        queued: 1448,
+        min_rtt: 20_000_000,
+        srtt: 25_500_000,
+        rttvar: 1_000_000,
+        mss: 1448,
+        held: 4344,
+        held_packets: 3,
+        held_packets_max: 5,
+        bytes_acked: 100_000,
+        bytes_seen: 104_344,
+        lost: 3,
+        repaired: 2,
+        repaired_bytes: 2896,
+        spurious_bytes: 0,
+        copies: 1,
+        copied_bytes: 1448,
+        timeouts: 0,
+        handed_back: 0,
+        sender_retransmissions: 0,
+        peer: true,
+        marked_bytes: 1448,
+        policed: 2,
+        policed_bytes: 2896,
+        tenant: Some(TenantId(0)),
+        priority: 1,
+        arm: None,
+        switch_list: None,
+        switch_condition: None,
+        switches: 0,
+        in_senders_hands: false,
+        in_recovery: false,
+        limited_by: LimitedBy::Cwnd,
+        watched: None,
+        pass: None,
+    }
+}
+
+/// A daemon without packets: two workers, of which the second may be deaf.
+struct Fake {
+    folder: TempDir,
+    desk: Arc<Desk>,
+    _server: Server,
+    log: Arc<Mutex<Vec<String>>>,
+    workers: Workers,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Fake {
+    fn start(deaf: bool) -> Fake {
+        Fake::with(deaf, Config::default().policy())
+    }
+
+    fn with(deaf: bool, policy: Policy) -> Fake {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("w.sock");
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let (workers, commands) = Workers::new(2);
+        let threads = commands.into_iter().enumerate().map(|(number, commands)| {
+            let log = Arc::clone(&log);
+            thread::spawn(move || {
+                let mut bypass = false;
+                for command in commands {
+                    match command {
+                        Command::Stop => return,
+                        Command::MemoryFull(_) => {}
+                        _ if deaf && number == 1 => {}
+                        Command::Flows(answer) => {
+                            let flows = vec![info(5000 + number as u16)];
+                            answer.send(Flows { flows, omitted: 2 }).unwrap();
+                        }
+                        Command::Status(answer) => {
+                            let counters = Counters {
+                                packets: 5,
+                                ..Counters::default()
+                            };
+                            let status = Status {
+                                counters,
+                                driver: DriverStats::default(),
+                                connections: 3,
+                                held_bytes: 10,
+                                bypass,
+                            };
+                            answer.send(status).unwrap();
+                        }
+                        Command::Tenants(answer) => {
+                            let blue = TenantInfo {
+                                name: "blue".to_owned(),
+                                cap: Some(1_000_000),
+                                bytes_sent: 7,
+                                policed_packets: 1,
+                                policed_bytes: 1448,
+                            };
+                            answer.send(vec![blue]).unwrap();
+                        }
+                        Command::Policy(policy, answer) => {
+                            let ports = policy.governed_ports();
+                            log.lock().unwrap().push(format!("policy {ports:?}"));
+                            answer.send(()).unwrap();
+                        }
+                        Command::Bypass(on, answer) => {
+                            bypass = on;
+                            log.lock().unwrap().push(format!("worker {on}"));
+                            answer.send(()).unwrap();
+                        }
+                    }
+                }
+            })
+        });
+        let threads = threads.collect();
+        let live = Live {
+            workers: workers.clone(),
+            wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
+            driver: DriverInfo {
+                mode: Mode::Native,
+                zero_copy: false,
+                queues: 2,
+                tx_checksum: true,
+                multi_buffer: true,
+                tx_budget: 32,
+                fail_open: true,
+                partial_checksums: [true, true],
+                max_packet: 1522,
+            },
+        };
+        let desk = Arc::new(Desk {
+            live: RwLock::new(Some(live)),
+            condition: Mutex::new(Condition::default()),
+            ports: policy.governed_ports().unwrap_or_default(),
+            policy: Arc::new(RwLock::new(policy)),
+            bypass: AtomicBool::new(false),
+            inside: "lan".to_owned(),
+            outside: "wan".to_owned(),
+            started: Instant::now(),
+        });
+        let socket = Socket::bind(&path).unwrap();
+        let server = Server::start(socket, Arc::clone(&desk)).unwrap();
+        Fake {
+            folder,
+            desk,
+            _server: server,
+            log,
+            workers,
+            threads,
+        }
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("w.sock")
+    }
+
+    /// What a line of text is answered with, and whether the connection is open afterwards.
+    fn raw(&self, text: &str) -> String {
+        let mut stream = UnixStream::connect(self.path()).unwrap();
+        stream
+            .set_read_timeout(Some(Duration::from_secs(3)))
+            .unwrap();
+        stream.write_all(text.as_bytes()).unwrap();
+        let mut line = String::new();
+        BufReader::new(stream).read_line(&mut line).unwrap();
+        line
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.workers.stop();
+        for thread in self.threads.drain(..) {
+            thread.join().unwrap();
+        }
+    }
+}
+
+fn apply(fake: &Fake, config: &str) -> Result<Answer, AskError> {
+    let files = vec![ConfigFile {
+        name: "w.toml".to_owned(),
+        text: config.to_owned(),
+    }];
+    ask(&fake.path(), Request::Apply { files })
+}

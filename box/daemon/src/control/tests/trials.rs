@@ -1,0 +1,116 @@
+//! Policies, trials and what is learned.
+
+use super::*;
+
+#[test]
+fn without_workers_every_request_has_an_answer() {
+    let fake = Fake::start(false);
+    let live = fake.desk.live.write().unwrap().take();
+    fake.desk.condition().waiting = Some("interface wan is gone".to_owned());
+    for request in [Request::Flows, Request::Counters, Request::Tenants] {
+        let error = ask(&fake.path(), request).unwrap_err().to_string();
+        assert!(error.contains("interface wan is gone"), "{error}");
+    }
+    assert!(ask(&fake.path(), Request::Bypass { on: true }).is_ok());
+    assert!(apply(&fake, "version = 1\n[[rule]]\nname = \"web\"\n").is_ok());
+    let Ok(Answer::Status(status)) = ask(&fake.path(), Request::Status) else {
+        panic!("no status");
+    };
+    assert_eq!((status.state.as_str(), status.bypass), ("waiting", true));
+    assert_eq!((status.workers, status.inside.as_str()), (0, "lan"));
+    assert!(fake.log.lock().unwrap().is_empty());
+
+    *fake.desk.live.write().unwrap() = live;
+    fake.desk.condition().waiting = None;
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
+        panic!("no flows");
+    };
+    assert_eq!(flows[0].rule.as_deref(), Some("web"));
+}
+
+#[test]
+fn a_policy_may_be_narrowed_and_widened_again() {
+    let both = "version = 1\n[[rule]]\nports = [80, 443]\n";
+    let policy = Config::parse(both, "w.toml").unwrap().policy();
+    let fake = Fake::with(false, policy);
+    for config in [
+        "version = 1\n[[rule]]\nports = [443]\n",
+        "version = 1\n[default]\nmode = \"off\"\n[[rule]]\nports = [80]\n",
+        both,
+    ] {
+        apply(&fake, config).unwrap();
+    }
+}
+
+#[test]
+fn a_trial_is_begun_shown_and_ended() {
+    let fake = Fake::start(false);
+    let start = |rule: Option<&str>, arms: &[&str], share_permille| {
+        let request = Request::StartTrial {
+            rule: rule.map(str::to_owned),
+            arms: arms.iter().map(|a| (*a).to_owned()).collect(),
+            share_permille,
+        };
+        ask(&fake.path(), request)
+    };
+    for (rule, arms, share, expected) in [
+        (None, &["bbr"][..], 100, "2 to 8 algorithms, not 1"),
+        (None, &["bbr", "cubik"][..], 100, "cubik"),
+        (
+            Some("web"),
+            &["bbr", "cubic"][..],
+            100,
+            "no rule is called \"web\"",
+        ),
+        (None, &["bbr", "cubic"][..], 0, "0.1 % to 100 %"),
+    ] {
+        let error = start(rule, arms, share).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    let none = ask(&fake.path(), Request::Trial).unwrap_err().to_string();
+    assert!(none.contains("no trial runs"), "{none}");
+    assert!(fake.log.lock().unwrap().is_empty());
+    let begun = start(Some("default"), &["bbr", "cubic:beta=0.8"], 100).unwrap();
+    let Answer::Trial(trial) = begun else {
+        panic!("{begun:?}");
+    };
+    assert_eq!(trial.arms, ["bbr", "cubic:beta=0.8"]);
+    assert_eq!((trial.share, &trial.report.flows[..]), (0.1, &[0, 0][..]));
+    assert!(
+        trial.verdict[0].contains("not enough data yet"),
+        "{trial:?}"
+    );
+    assert_eq!(
+        ask(&fake.path(), Request::Trial).unwrap(),
+        Answer::Trial(trial.clone())
+    );
+    // Other rules do not end it.
+    assert!(apply(&fake, "version = 1\n").is_ok());
+    assert_eq!(
+        ask(&fake.path(), Request::StopTrial).unwrap(),
+        Answer::Trial(trial)
+    );
+    assert!(ask(&fake.path(), Request::StopTrial).is_err());
+    assert_eq!(
+        fake.log.lock().unwrap().len(),
+        2 * 3,
+        "both workers, three times"
+    );
+}
+
+#[test]
+fn what_auto_believes_is_told() {
+    let fake = Fake::start(false);
+    let Ok(Answer::Auto(report)) = ask(&fake.path(), Request::Auto) else {
+        panic!("no answer");
+    };
+    assert_eq!(report.arms, ["bbr", "cubic", "bbr3"]);
+    let [anywhere] = &report.prefixes[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!(
+        (anywhere.prefix.as_deref(), anywhere.best.as_str()),
+        (None, "bbr")
+    );
+    assert!(anywhere.sure < 0.9 && anywhere.arms.iter().all(|a| a.transfers == 0.0));
+}
