@@ -85,7 +85,7 @@ fn arrows_point_down() {
             }
             let there = place(path);
             let may = |to: &&str| there == **to || there.starts_with(&format!("{to}/"));
-            assert!(allowed.iter().any(|to| may(&to)), "{here} calls {there}");
+            assert!(allowed.iter().any(may), "{here} calls {there}");
             looked_at += 1;
         }
     }
