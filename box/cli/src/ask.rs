@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use windlass_daemon::TenantReport;
-use windlass_daemon::control::{Answer, AskError, Request, StatusReport, Trouble, ask};
+use windlass_daemon::control::{Answer, AskError, METRICS, Request, StatusReport, Trouble, ask};
 use windlass_policy::DEFAULT_CONTROL_SOCKET;
 use windlass_terminal::{print, print_json};
 
@@ -73,11 +73,17 @@ pub(crate) struct Args {
     /// Also those that are zero.
     #[arg(short, long)]
     all: bool,
+    /// Say what each figure means, those of `flow show -j` included. This asks no running windlass.
+    #[arg(long, conflicts_with_all = ["json", "all"])]
+    explain: bool,
     #[command(flatten)]
     control: Control,
 }
 
 pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
+    if args.explain {
+        return print(&explained());
+    }
     let answer = args.control.ask(Request::Counters)?;
     if args.json {
         return print_json(&answer);
@@ -97,6 +103,27 @@ pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
     };
     let groups = [("engine", engine), ("driver", driver), ("xdp", xdp)].map(group);
     print(&groups.concat())
+}
+
+/// The table of figures, a line each.
+fn explained() -> String {
+    let mut text = String::new();
+    for (part, metrics) in METRICS {
+        text.push_str(&format!("{part}\n"));
+        for metric in metrics {
+            let (kind, unit) = (metric.kind.name(), metric.unit.name());
+            text.push_str(&row(metric.name, kind, unit, metric.help));
+            for label in metric.labels {
+                let name = format!("{}_{}", metric.name, label.name);
+                text.push_str(&row(&name, kind, unit, label.help));
+            }
+        }
+    }
+    text
+}
+
+fn row(name: &str, kind: &str, unit: &str, help: &str) -> String {
+    format!("  {name:36} {kind:8} {unit:7} {}\n", help.trim())
 }
 
 /// Show what each tenant has sent, and what was dropped because it was not allowed.
@@ -194,4 +221,23 @@ fn describe(s: &StatusReport) -> String {
         text.push_str(&format!("trouble: {what}\n    mend it with: {mend}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_figure_is_explained() {
+        let text = explained();
+        for expected in [
+            "  repaired                             counter  1       Segments retransmitted by the box.\n",
+            "  passed_no_syn                        counter  1       No SYN was seen, so no window scale is known.\n",
+            "  cwnd_bytes                           gauge    bytes   Congestion window.\n",
+        ] {
+            assert!(text.contains(expected), "{expected} in:\n{text}");
+        }
+        let wordless = |line: &&str| line.starts_with("  ") && line.split_whitespace().count() < 5;
+        assert_eq!(text.lines().find(wordless), None);
+    }
 }

@@ -42,46 +42,47 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
 }
 
 fn line(flow: &FlowReport) -> String {
+    let figures = &flow.figures;
     let mut text = format!(
         "{} {} {} {}",
         flow.flow, flow.mode, flow.algorithm, flow.phase
     );
     let mut add = |name: &str, value: String| text.push_str(&format!(" {name}:{value}"));
-    add("cwnd", bytes(flow.cwnd_bytes));
-    if let Some(ssthresh) = flow.ssthresh_bytes {
+    add("cwnd", bytes(figures.cwnd_bytes));
+    if let Some(ssthresh) = figures.ssthresh_bytes {
         add("ssthresh", bytes(ssthresh));
     }
-    add("edge", bytes(flow.edge_bytes));
-    add("inflight", bytes(flow.inflight_bytes));
-    add("queued", bytes(flow.queued_bytes));
-    add("held", bytes(flow.held_bytes));
+    add("edge", bytes(figures.edge_bytes));
+    add("inflight", bytes(figures.inflight_bytes));
+    add("queued", bytes(figures.queued_bytes));
+    add("held", bytes(figures.held_bytes));
     add(
         "rtt",
-        format!("{}/{}", millis(flow.srtt_us), millis(flow.rttvar_us)),
+        format!("{}/{}", millis(figures.srtt_us), millis(figures.rttvar_us)),
     );
-    add("minrtt", millis(flow.min_rtt_us));
-    add("mss", flow.mss_bytes.to_string());
-    add("delivery_rate", rate(flow.delivery_rate_bps));
-    if let Some(pacing_rate) = flow.pacing_rate_bps {
+    add("minrtt", millis(figures.min_rtt_us));
+    add("mss", figures.mss_bytes.to_string());
+    add("delivery_rate", rate(figures.delivery_rate_bps));
+    if let Some(pacing_rate) = figures.pacing_rate_bps {
         add("pacing_rate", rate(pacing_rate));
     }
-    add("bytes_acked", flow.bytes_acked.to_string());
+    add("bytes_acked", figures.bytes_acked.to_string());
     for (name, count) in [
-        ("lost", flow.lost_segments),
-        ("repaired", flow.repaired_segments),
-        ("copies", flow.copied_segments),
-        ("timeouts", flow.timeouts),
-        ("handed_back", flow.handed_back),
-        ("sender_retrans", flow.sender_retransmissions),
-        ("marked_bytes", flow.marked_bytes),
-        ("policed", flow.policed_packets),
+        ("lost", figures.lost_segments),
+        ("repaired", figures.repaired_segments),
+        ("copies", figures.copied_segments),
+        ("timeouts", figures.timeouts),
+        ("handed_back", figures.handed_back),
+        ("sender_retrans", figures.sender_retransmissions),
+        ("marked_bytes", figures.marked_bytes),
+        ("policed", figures.policed_packets),
     ] {
         if count > 0 || matches!(name, "lost" | "repaired" | "handed_back") {
             add(name, count.to_string());
         }
     }
-    if flow.switches > 0 {
-        add("switches", flow.switches.to_string());
+    if figures.switches > 0 {
+        add("switches", figures.switches.to_string());
     }
     if let Some(by) = &flow.chosen_by {
         add("chosen_by", by.clone());
@@ -95,8 +96,8 @@ fn line(flow: &FlowReport) -> String {
     if let Some(tenant) = &flow.tenant {
         add("tenant", tenant.clone());
     }
-    if flow.priority > 1 {
-        add("priority", flow.priority.to_string());
+    if figures.priority > 1 {
+        add("priority", figures.priority.to_string());
     }
     add("limited_by", flow.limited_by.clone());
     if let Some(advice) = &flow.advice {

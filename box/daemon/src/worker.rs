@@ -192,7 +192,7 @@ impl<D: Driver> Worker<D> {
         let end = monotonic_ns() + DRAIN_LIMIT_NS;
         while monotonic_ns() < end {
             if self.turn()? == 0 {
-                if self.driver.stats().tx_queued == 0 {
+                if self.driver.stats().frames.tx_queued == 0 {
                     break;
                 }
                 self.driver.wait(Some(DRAIN_SLEEP_NS))?;

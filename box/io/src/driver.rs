@@ -3,6 +3,7 @@
 use std::io;
 
 use windlass_engine::{Pkt, Pool, Room, Side, Tx};
+use windlass_metric::totals;
 use windlass_wire::FlowKey;
 
 /// Two ports and the packet memory between them, for one worker.
@@ -166,38 +167,49 @@ pub struct DriverInfo {
     pub max_packet: u32,
 }
 
-/// Counters of one side.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct SideStats {
-    /// Packets received.
-    pub rx_packets: u64,
-    /// Bytes received.
-    pub rx_bytes: u64,
-    /// Packets given to the kernel.
-    pub tx_packets: u64,
-    /// Bytes given to the kernel.
-    pub tx_bytes: u64,
-    /// Packets dropped because the backlog was full, memory was out, or the kernel refused them.
-    pub tx_dropped: u64,
-    /// Packets that the kernel could not hand over (ring full, no frame, too long).
-    pub rx_dropped: u64,
+totals! {
+    /// Counters of one side.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct SideStats {
+        /// Packets received.
+        counter rx_packets, One;
+        /// Bytes received.
+        counter rx_bytes, Bytes;
+        /// Packets given to the kernel.
+        counter tx_packets, One;
+        /// Bytes given to the kernel.
+        counter tx_bytes, Bytes;
+        /// Packets dropped because the backlog was full, memory was out, or the kernel refused them.
+        counter tx_dropped, One;
+        /// Packets that the kernel could not hand over (ring full, no frame, too long).
+        counter rx_dropped, One;
+    }
 }
 
-/// Counters of a driver.
+totals! {
+    /// What a driver does with its frames.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct FrameStats {
+        /// Times that reception stood still because only the reserve of free frames was left.
+        counter rx_starved, One;
+        /// Connections that the kernel had no room to take packets of: they pass ungoverned.
+        counter not_followed, One;
+        /// Frames nobody uses.
+        gauge frames_free, One;
+        /// Frames of live packets: held by the engine or being transmitted.
+        gauge frames_held, One;
+        /// Packets in the backlog and in the transmit rings.
+        gauge tx_queued, One;
+    }
+}
+
+/// Figures of a driver.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct DriverStats {
     /// Per side, by [`Side::index`].
     pub sides: [SideStats; 2],
-    /// Times that reception stood still because only the reserve of free frames was left.
-    pub rx_starved: u64,
-    /// Frames nobody uses.
-    pub frames_free: u32,
-    /// Frames of live packets: held by the engine or being transmitted.
-    pub frames_held: u32,
-    /// Packets in the backlog and in the transmit rings.
-    pub tx_queued: u32,
-    /// Connections that the kernel had no room to take packets of: they pass ungoverned.
-    pub not_followed: u64,
+    /// Of its frames.
+    pub frames: FrameStats,
 }
 
 #[cfg(test)]

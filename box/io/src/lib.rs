@@ -28,7 +28,9 @@ pub mod watch;
 pub mod xdp;
 
 pub use any::AnyDriver;
-pub use driver::{Driver, DriverConfig, DriverInfo, DriverStats, Follows, Mode, Prefer, SideStats};
+pub use driver::{
+    Driver, DriverConfig, DriverInfo, DriverStats, Follows, FrameStats, Mode, Prefer, SideStats,
+};
 pub use error::OpenError;
 pub use program::XdpCounters;
 pub use scheduling::{run_first_in_first_out, run_soon};

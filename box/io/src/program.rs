@@ -10,6 +10,7 @@ use aya::programs::links::FdLink;
 use aya::programs::{Xdp, XdpMode};
 use aya::{Ebpf, EbpfLoader};
 use windlass_engine::Side;
+use windlass_metric::totals;
 
 use crate::driver::DriverConfig;
 use crate::pulse::Pulse;
@@ -22,54 +23,36 @@ pub(crate) const QUEUES_PER_SIDE: u32 = 128;
 
 static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/windlass.bpf.o"));
 
-macro_rules! xdp_counters {
-    ($($(#[doc = $doc:literal])+ $name:ident,)+) => {
-        /// Packets seen by the XDP program on both interfaces, by what became of them.
-        #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-        pub struct XdpCounters {
-            $($(#[doc = $doc])+ pub $name: u64,)+
-        }
-
-        impl XdpCounters {
-            /// In the order of the program's map `counters`.
-            fn read<E>(mut next: impl FnMut() -> Result<u64, E>) -> Result<Self, E> {
-                Ok(XdpCounters { $($name: next()?,)+ })
-            }
-
-            /// Name and value of each.
-            pub fn each(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name),)+].into_iter()
-            }
-        }
-    };
-}
-
-xdp_counters! {
-    /// Taken into a socket.
-    taken,
-    /// Passed: bypass is on.
-    passed_bypass,
-    /// Passed: not TCP over IPv4 or IPv6 (ARP, ICMP, UDP, unknown IPv6 extensions …).
-    passed_not_tcp,
-    /// Passed: a fragment.
-    passed_fragment,
-    /// Passed: neither port is governed.
-    passed_port,
-    /// Passed: a connection that the worker does not follow, because it has not seen it begin, or leaves it alone.
-    passed_not_followed,
-    /// Passed: headers cut short or contradictory.
-    passed_malformed,
-    /// Passed: longer than the interface's MTU allows, so a segment for offload (GSO, GRO, LRO).
-    /// Not zero means that an offload keeps flows from being governed.
-    passed_too_long,
-    /// Passed: for the box itself, or for everybody.
-    passed_local,
-    /// Passed: arrived on a queue that no driver serves.
-    passed_no_socket,
-    /// Passed: the worker has not read for a while (it is stopped, starved, or stuck).
-    passed_unread,
-    /// Passed: a SYN beyond the rate at which the box takes new connections in.
-    passed_syn_rate,
+totals! {
+    /// Packets seen by the XDP program on both interfaces, by what became of them; in the order of its map `counters`.
+    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    pub struct XdpCounters {
+        /// Taken into a socket.
+        counter taken, One;
+        /// Passed: bypass is on.
+        counter passed_bypass, One;
+        /// Passed: not TCP over IPv4 or IPv6 (ARP, ICMP, UDP, unknown IPv6 extensions …).
+        counter passed_not_tcp, One;
+        /// Passed: a fragment.
+        counter passed_fragment, One;
+        /// Passed: neither port is governed.
+        counter passed_port, One;
+        /// Passed: a connection that the worker does not follow, because it has not seen it begin, or leaves it alone.
+        counter passed_not_followed, One;
+        /// Passed: headers cut short or contradictory.
+        counter passed_malformed, One;
+        /// Passed: longer than the interface's MTU allows, so a segment for offload (GSO, GRO, LRO).
+        /// Not zero means that an offload keeps flows from being governed.
+        counter passed_too_long, One;
+        /// Passed: for the box itself, or for everybody.
+        counter passed_local, One;
+        /// Passed: arrived on a queue that no driver serves.
+        counter passed_no_socket, One;
+        /// Passed: the worker has not read for a while (it is stopped, starved, or stuck).
+        counter passed_unread, One;
+        /// Passed: a SYN beyond the rate at which the box takes new connections in.
+        counter passed_syn_rate, One;
+    }
 }
 
 /// The loaded program. Dropping it detaches it, and the bridge forwards everything.

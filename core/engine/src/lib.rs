@@ -27,7 +27,7 @@ pub use decide::{
     Verdict,
 };
 pub use engine::Engine;
-pub use flow::{FlowInfo, HeldBack, LimitedBy, Watched};
+pub use flow::{FlowFigures, FlowInfo, HeldBack, LimitedBy, Watched};
 pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Room, Side, Tx, TxChecksum};

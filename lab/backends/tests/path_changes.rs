@@ -96,7 +96,9 @@ fn longest_stall(
     terms: &[(Nanos, AlgorithmId)],
     from: Nanos,
 ) -> f64 {
-    let sent = |info: &FlowInfo| info.bytes_seen - info.queued + info.repaired_bytes;
+    let sent = |info: &FlowInfo| {
+        info.figures.bytes_seen - info.figures.queued_bytes + info.figures.repaired_bytes
+    };
     let changes = terms.iter().filter(|(at, _)| *at > from);
     let mut longest = 0;
     for (change, _) in changes {
@@ -148,7 +150,10 @@ fn loss_that_begins_and_a_path_that_grows_bring_another_algorithm_within_the_dwe
         let near = samples
             .iter()
             .filter(|(t, _)| t.abs_diff(*at) <= SECOND / 2);
-        let srtt = near.map(|(_, info)| info.srtt).max().unwrap_or(0);
+        let srtt = near
+            .map(|(_, info)| info.figures.srtt_us)
+            .max()
+            .unwrap_or(0);
         let bound = (srtt + 2 * SAMPLE) as f64 / 1e9;
         eprintln!(
             "{after:?}: after {} ms, stall {stall:.3} s",
@@ -156,7 +161,7 @@ fn loss_that_begins_and_a_path_that_grows_bring_another_algorithm_within_the_dwe
         );
         assert!(
             stall <= bound,
-            "{after:?}: {stall} s, RTT {srtt} ns, {terms:?}"
+            "{after:?}: {stall} s, RTT {srtt_us} us, {terms:?}"
         );
     }
 }

@@ -73,23 +73,24 @@ fn main() {
             .collect();
         println!("   box {} held={}", counters.join(" "), boxed.held_packets);
         if trace {
-            for (at, f) in middle.samples() {
+            for (at, info) in middle.samples() {
+                let f = &info.figures;
                 println!(
                     "{:.3} {:?} cwnd {} inflight {} queued {} edge {} bw {:.1} pace {:.1} srtt {:.1} min {:.1} lost {} rep {} acked {} {}",
                     *at as f64 / 1e9,
-                    f.phase,
-                    f.cwnd / u64::from(f.mss),
-                    f.inflight / u64::from(f.mss),
-                    f.queued / u64::from(f.mss),
-                    f.edge / u64::from(f.mss),
-                    f.delivery_rate as f64 * 8e-6,
-                    f.pacing_rate.unwrap_or(0) as f64 * 8e-6,
-                    f.srtt as f64 / 1e6,
-                    f.min_rtt as f64 / 1e6,
-                    f.lost,
-                    f.repaired,
+                    info.phase,
+                    f.cwnd_bytes / f.mss_bytes,
+                    f.inflight_bytes / f.mss_bytes,
+                    f.queued_bytes / f.mss_bytes,
+                    f.edge_bytes / f.mss_bytes,
+                    f.delivery_rate_bps as f64 * 1e-6,
+                    f.pacing_rate_bps.unwrap_or(0) as f64 * 1e-6,
+                    f.srtt_us as f64 / 1e3,
+                    f.min_rtt_us as f64 / 1e3,
+                    f.lost_segments,
+                    f.repaired_segments,
                     f.bytes_acked,
-                    f.limited_by.name()
+                    info.limited_by.name()
                 );
             }
         }

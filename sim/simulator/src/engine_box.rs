@@ -1,6 +1,6 @@
 //! The engine as a box in the middle.
 
-use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, PassReason, Side, Tx, TxChecksum};
+use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, Side, Tx, TxChecksum};
 use windlass_wire::complete_checksum;
 
 use crate::{HeapPool, Middlebox};
@@ -137,15 +137,9 @@ impl Middlebox for EngineBox {
     }
 
     fn counters(&self) -> Vec<(String, u64)> {
-        let mut counters = Vec::new();
-        self.engine
-            .counters()
-            .each(|name, reason: Option<PassReason>, value| {
-                let name =
-                    reason.map_or_else(|| name.to_string(), |r| format!("{name}_{}", r.name()));
-                counters.push((name, value));
-            });
-        counters
+        let counters = self.engine.counters().each();
+        let named = counters.filter_map(|reading| Some((reading.key(), reading.number?)));
+        named.collect()
     }
 
     fn flow_infos(&self) -> Vec<FlowInfo> {

@@ -58,11 +58,15 @@ fn data_beyond_the_edge_is_dropped() {
     let mut world = World::new(&scenario);
     world.run_until(SECOND, &mut strict);
     let info = strict.engine().flows().next().expect("one flow");
-    assert!(info.held < 3 * MB, "{} bytes held", info.held);
     assert!(
-        info.policed_bytes > MB,
+        info.figures.held_bytes < 3 * MB,
+        "{} bytes held",
+        info.figures.held_bytes
+    );
+    assert!(
+        info.figures.policed_bytes > MB,
         "{} bytes dropped",
-        info.policed_bytes
+        info.figures.policed_bytes
     );
     world.run_until(scenario.limit, &mut strict);
     let outcome = world.outcome(&strict);

@@ -38,20 +38,26 @@ fn transfer(loss: f64, seed: u64) -> f64 {
         middle.set_policy(Box::new(verdict(all[at])), (1 + term as Nanos) * TERM);
         let after = flow(&middle);
         assert_eq!(after.algorithm, all[at]);
-        let most = 2 * before.cwnd.max(before.inflight).max(10 * 1448);
+        let most = 2 * before
+            .figures
+            .cwnd_bytes
+            .max(before.figures.inflight_bytes)
+            .max(10 * 1448);
         assert!(
-            after.cwnd <= most,
+            after.figures.cwnd_bytes <= most,
             "{} to {}: {} after {}, {} in flight",
             before.algorithm,
             after.algorithm,
-            after.cwnd,
-            before.cwnd,
-            before.inflight
+            after.figures.cwnd_bytes,
+            before.figures.cwnd_bytes,
+            before.figures.inflight_bytes
         );
         let phase = format!("{:?}", after.phase);
         // BBR may look for more where loss, and no queue, has bounded the one before.
         let model = matches!(after.algorithm, AlgorithmId::Bbr | AlgorithmId::Bbr3);
-        let looks = model && before.lost > 0 && before.srtt <= before.min_rtt / 10 * 11;
+        let looks = model
+            && before.figures.lost_segments > 0
+            && before.figures.srtt_us <= before.figures.min_rtt_us / 10 * 11;
         assert!(
             looks || !phase.contains("Start"),
             "{}: {phase}",

@@ -48,10 +48,10 @@ fn a_loss_within_a_recovery_opens_the_next() {
     for mode in [Mode::Advise, Mode::Enforce] {
         let first = played(mode, LOSS_IN_A_RECOVERY);
         assert!(first.in_recovery);
-        assert_eq!(first.ssthresh, 5 * MSS, "{mode:?}");
+        assert_eq!(first.figures.ssthresh_bytes, Some(5 * MSS), "{mode:?}");
         let second = played(mode, &format!("{LOSS_IN_A_RECOVERY}{FIRST_RECOVERY_ENDS}"));
         assert!(second.in_recovery);
-        assert_eq!(second.ssthresh, 5 * MSS / 2, "{mode:?}");
+        assert_eq!(second.figures.ssthresh_bytes, Some(5 * MSS / 2), "{mode:?}");
     }
 }
 
@@ -85,7 +85,7 @@ fn what_is_not_sent_does_not_count_as_in_packetdrill() {
             text += &format!("+{gap} client> . 1:1(0) ack {acked} win 1024\n+0 >server same\n");
             let info = played(Mode::Advise, &text);
             assert_eq!(
-                info.cwnd / 1000,
+                info.figures.cwnd_bytes / 1000,
                 *window,
                 "{written} written, ACK {}",
                 n + 1

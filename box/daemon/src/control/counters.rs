@@ -1,60 +1,56 @@
-//! Counters by the names that they are shown with, summed over the workers.
+//! Figures by the keys that they are shown with, summed over the workers.
 
 use std::collections::BTreeMap;
 
-use windlass_engine::Counters;
-use windlass_io::{DriverStats, XdpCounters};
+use windlass_engine::{Counters, FlowFigures, Side};
+use windlass_io::{FrameStats, SideStats, XdpCounters};
+use windlass_metric::{Metric, Reading};
 
 use crate::command::Status;
+use crate::report::side_name;
 
-pub(super) fn of_engines(all: &[Status]) -> BTreeMap<String, u64> {
+type Named = BTreeMap<String, u64>;
+
+/// Every figure that Windlass shows, under the heading where `windlass counters` and `windlass flow show -j` show it.
+/// Of those by side and by label, the table has one row for all.
+pub const METRICS: [(&str, &[Metric]); 5] = [
+    ("engine", Counters::METRICS),
+    ("driver", FrameStats::METRICS),
+    ("driver, by side (inside_, outside_)", SideStats::METRICS),
+    ("xdp", XdpCounters::METRICS),
+    ("flow", FlowFigures::METRICS),
+];
+
+pub(super) fn of_engines(all: &[Status]) -> Named {
     let mut sum = Counters::default();
     for status in all {
         sum.add(&status.counters);
     }
-    let mut named = BTreeMap::new();
-    sum.each(|name, reason, value| {
-        let name = match reason {
-            None => name.to_owned(),
-            Some(reason) => format!("{name}_{}", reason.name()),
-        };
-        named.insert(name, value);
-    });
-    named
+    named("", sum.each())
 }
 
-pub(super) fn of_drivers(all: &[Status]) -> BTreeMap<String, u64> {
-    let mut named = BTreeMap::new();
-    let mut add = |name: &str, value: u64| *named.entry(name.to_owned()).or_default() += value;
-    for DriverStats {
-        sides,
-        rx_starved,
-        not_followed,
-        frames_free,
-        frames_held,
-        tx_queued,
-    } in all.iter().map(|s| s.driver)
-    {
-        for (side, stats) in ["inside", "outside"].iter().zip(sides) {
-            add(&format!("{side}_rx_packets"), stats.rx_packets);
-            add(&format!("{side}_rx_bytes"), stats.rx_bytes);
-            add(&format!("{side}_rx_dropped"), stats.rx_dropped);
-            add(&format!("{side}_tx_packets"), stats.tx_packets);
-            add(&format!("{side}_tx_bytes"), stats.tx_bytes);
-            add(&format!("{side}_tx_dropped"), stats.tx_dropped);
+pub(super) fn of_drivers(all: &[Status]) -> Named {
+    let mut frames = FrameStats::default();
+    let mut sides = [SideStats::default(); 2];
+    for status in all {
+        frames.add(&status.driver.frames);
+        for (sum, side) in sides.iter_mut().zip(&status.driver.sides) {
+            sum.add(side);
         }
-        add("rx_starved", rx_starved);
-        add("not_followed", not_followed);
-        add("frames_free", u64::from(frames_free));
-        add("frames_held", u64::from(frames_held));
-        add("tx_queued", u64::from(tx_queued));
     }
-    named
+    let mut all = named("", frames.each());
+    for side in [Side::Inside, Side::Outside] {
+        let prefix = format!("{}_", side_name(side));
+        all.extend(named(&prefix, sides[side.index()].each()));
+    }
+    all
 }
 
-pub(super) fn of_xdp(xdp: &XdpCounters) -> BTreeMap<String, u64> {
-    let named = xdp.each();
-    named
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
+pub(super) fn of_xdp(xdp: &XdpCounters) -> Named {
+    named("", xdp.each())
+}
+
+fn named(prefix: &str, readings: impl Iterator<Item = Reading>) -> Named {
+    let numbered = readings.filter_map(|r| Some((format!("{prefix}{}", r.key()), r.number?)));
+    numbered.collect()
 }

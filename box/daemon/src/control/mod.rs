@@ -18,6 +18,7 @@ mod socket;
 
 pub use client::{AskError, ask};
 pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
+pub use counters::METRICS;
 pub(crate) use desk::Desk;
 pub(crate) use live::{Condition, Live};
 pub use protocol::{Answer, PluginReport, Request, StatusReport, Trouble};

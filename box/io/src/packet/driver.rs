@@ -11,7 +11,7 @@ use super::MAX_PACKET_BYTES;
 use super::offload::Offload;
 use super::slab::Slab;
 use super::socket::Interface;
-use crate::driver::{Driver, DriverConfig, DriverStats, SideStats};
+use crate::driver::{Driver, DriverConfig, DriverStats, FrameStats, SideStats};
 use crate::sys;
 
 /// So many packets may wait for each side: one for this many frames.
@@ -201,11 +201,13 @@ impl Driver for PacketDriver {
     fn stats(&self) -> DriverStats {
         DriverStats {
             sides: self.ports.each_ref().map(|p| p.stats),
-            rx_starved: self.rx_starved,
-            frames_free: self.slab.free_count(),
-            frames_held: self.slab.held_count(),
-            tx_queued: self.ports.iter().map(|p| p.backlog.len() as u32).sum(),
-            not_followed: 0,
+            frames: FrameStats {
+                rx_starved: self.rx_starved,
+                not_followed: 0,
+                frames_free: self.slab.free_count().into(),
+                frames_held: self.slab.held_count().into(),
+                tx_queued: self.ports.iter().map(|p| p.backlog.len() as u64).sum(),
+            },
         }
     }
 

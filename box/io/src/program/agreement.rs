@@ -11,6 +11,8 @@ use aya::programs::{TestRun, TestRunOptions};
 use windlass_engine::Side;
 use windlass_wire::flow_of;
 
+use windlass_metric::Reading;
+
 use super::{Program, QUEUES_PER_SIDE, Switches, XdpCounters, xdp};
 use crate::driver::{DriverConfig, Follows, Prefer};
 use table::{Frame, frames, mutations};
@@ -103,7 +105,8 @@ impl Bench {
         }
         let after = self.counters();
         let grown = after.each().zip(before.each());
-        let grown = grown.map(|((name, now), (_, then))| (name, now - then));
+        let count = |reading: Reading| reading.number.expect("counters count");
+        let grown = grown.map(|(now, then)| (now.metric.name, count(now) - count(then)));
         grown.filter(|(_, packets)| *packets > 0).collect()
     }
 

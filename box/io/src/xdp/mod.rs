@@ -12,7 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
-use crate::driver::{Driver, DriverStats};
+use crate::driver::{Driver, DriverStats, FrameStats};
 use crate::program::Switches;
 use crate::pulse::Pulse;
 use crate::sys;
@@ -253,11 +253,13 @@ impl Driver for XdpDriver {
     fn stats(&self) -> DriverStats {
         DriverStats {
             sides: self.ports.each_ref().map(Port::stats),
-            rx_starved: self.rx_starved,
-            frames_free: self.frames.free_count(),
-            frames_held: self.frames.held_count(),
-            tx_queued: self.ports.iter().map(Port::queued).sum(),
-            not_followed: self.not_followed,
+            frames: FrameStats {
+                rx_starved: self.rx_starved,
+                not_followed: self.not_followed,
+                frames_free: self.frames.free_count().into(),
+                frames_held: self.frames.held_count().into(),
+                tx_queued: self.ports.iter().map(|p| u64::from(p.queued())).sum(),
+            },
         }
     }
 

@@ -59,7 +59,7 @@ fn only_what_is_followed_is_taken_and_syns() {
     let (second, server_of_second) = lab.connect(5001);
     follow(&box_, &second, Some(6));
     let stats = box_.order(|_, drivers| drivers[0].stats());
-    assert_eq!(stats.not_followed, 1);
+    assert_eq!(stats.frames.not_followed, 1);
     exchange(&second, &server_of_second, MIB);
 
     follow(&box_, &client, None);

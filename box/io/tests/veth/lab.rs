@@ -240,7 +240,7 @@ impl Forwarder {
                 }
             }
             let drained = std::time::Instant::now() + PATIENCE;
-            while drivers.iter().any(|d| d.stats().tx_queued > 0) {
+            while drivers.iter().any(|d| d.stats().frames.tx_queued > 0) {
                 assert!(
                     std::time::Instant::now() < drained,
                     "completions are missing"

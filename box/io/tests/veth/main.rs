@@ -40,7 +40,7 @@ fn tcp_arrives_intact_with_checksum_offload_and_the_rest_goes_by_the_bridge() {
         assert_eq!(s.rx_packets, stats.sides[side.other().index()].tx_packets);
         assert!(s.rx_bytes > 16 * MIB as u64);
     }
-    assert_eq!(stats.frames_held, 0, "{stats:?}");
+    assert_eq!(stats.frames.frames_held, 0, "{stats:?}");
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn jumbo_frames_are_chains() {
     lab.transfer(5000, 16 * MIB);
     let outcome = box_.stop();
     assert_eq!(outcome.longest, 9014);
-    assert_eq!(outcome.stats[0].frames_held, 0);
+    assert_eq!(outcome.stats[0].frames.frames_held, 0);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn one_frame_may_be_in_the_ring_twice() {
             outside.tx_packets + outside.tx_dropped,
             2 * inside.rx_packets
         );
-        assert_eq!(stats.frames_held, 0, "{stats:?}");
+        assert_eq!(stats.frames.frames_held, 0, "{stats:?}");
     }
 }
 
@@ -252,7 +252,7 @@ fn af_packet_forwards_offload_segments() {
         (stats.sides[0].tx_dropped, stats.sides[1].tx_dropped),
         (0, 0)
     );
-    assert_eq!(stats.frames_held, 0);
+    assert_eq!(stats.frames.frames_held, 0);
 }
 
 #[test]

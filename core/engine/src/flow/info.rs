@@ -1,13 +1,85 @@
 //! What can be shown of a flow: the fields of `ss -ti`, and the box's own.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{AlgorithmId, Failed, Nanos, Phase, Settings};
+use windlass_metric::metrics;
 use windlass_wire::FlowKey;
 
 use super::review::Review;
 use super::{Flow, LimitedBy, Watched};
 use crate::{Arm, Mode, PassReason, Side, TenantId};
 
-/// A flow at one moment. Bytes, nanoseconds and bytes per second throughout.
+const NANOS_PER_MICRO: Nanos = 1000;
+const BITS_PER_BYTE: u64 = 8;
+
+metrics! {
+    /// The numbers of a flow, under the names and in the units of `windlass flow show -j`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub struct FlowFigures {
+        /// Congestion window.
+        gauge cwnd_bytes: u64, Bytes;
+        /// Slow-start threshold, if one is known.
+        gauge ssthresh_bytes: Option<u64>, Bytes;
+        /// Rate at which packets leave, if they are paced.
+        gauge pacing_rate_bps: Option<u64>, BitsPerSecond;
+        /// Largest recent delivery rate.
+        gauge delivery_rate_bps: u64, BitsPerSecond;
+        /// Window edge shown to the sender, beyond what is acknowledged.
+        gauge edge_bytes: u64, Bytes;
+        /// In flight, as the box sees it.
+        gauge inflight_bytes: u64, Bytes;
+        /// Waiting in the box for their first transmission.
+        gauge queued_bytes: u64, Bytes;
+        /// Held for repair.
+        gauge held_bytes: u64, Bytes;
+        /// Packets held for repair.
+        gauge held_packets: u64, One;
+        /// Most packets held for repair at once.
+        gauge held_packets_max: u64, One;
+        /// Smallest RTT, 0 before the first sample.
+        gauge min_rtt_us: u64, Microseconds;
+        /// Smoothed RTT (RFC 6298), 0 before the first sample.
+        gauge srtt_us: u64, Microseconds;
+        /// RTT variation (RFC 6298).
+        gauge rttvar_us: u64, Microseconds;
+        /// Segment size.
+        gauge mss_bytes: u64, Bytes;
+        /// Cumulatively acknowledged.
+        counter bytes_acked: u64, Bytes;
+        /// Received from the sender.
+        counter bytes_seen: u64, Bytes;
+        /// Segments marked lost.
+        counter lost_segments: u64, One;
+        /// Segments retransmitted by the box.
+        counter repaired_segments: u64, One;
+        /// Payload of the segments retransmitted by the box.
+        counter repaired_bytes: u64, Bytes;
+        /// Payload that the receiver says it has had already (DSACK); not counted once copies have been sent, which it would report too.
+        counter spurious_bytes: u64, Bytes;
+        /// Second copies sent.
+        counter copied_segments: u64, One;
+        /// Payload of the second copies.
+        counter copied_bytes: u64, Bytes;
+        /// Time-outs of the box.
+        counter timeouts: u64, One;
+        /// Times handed back to the sender.
+        counter handed_back: u64, One;
+        /// Retransmissions of the sender.
+        counter sender_retransmissions: u64, One;
+        /// Payload that another box has reported as marked.
+        counter marked_bytes: u64, Bytes;
+        /// Packets beyond the shown edge that were dropped.
+        counter policed_packets: u64, One;
+        /// Payload of the dropped packets.
+        counter policed_bytes: u64, Bytes;
+        /// Changes of the algorithm because of the path.
+        counter switches: u64, One;
+        /// Weight beside the other flows of the tenant.
+        gauge priority: u64, One;
+    }
+}
+
+/// A flow at one moment.
 #[derive(Clone, Copy, Debug)]
 pub struct FlowInfo {
     /// From the sender of the data to its receiver.
@@ -24,77 +96,18 @@ pub struct FlowInfo {
     pub settings: Settings,
     /// Where the algorithm is.
     pub phase: Phase,
-    /// Its window.
-    pub cwnd: u64,
-    /// Its slow-start threshold, `u64::MAX` while unknown.
-    pub ssthresh: u64,
-    /// The rate at which packets leave, if paced.
-    pub pacing_rate: Option<u64>,
-    /// Largest recent delivery rate.
-    pub delivery_rate: u64,
-    /// Edge shown to the sender, bytes beyond `una`.
-    pub edge: u64,
-    /// In flight, as the box sees it.
-    pub inflight: u64,
-    /// Waiting in the box for their first transmission.
-    pub queued: u64,
-    /// Smallest RTT, 0 before the first sample.
-    pub min_rtt: Nanos,
-    /// Smoothed RTT.
-    pub srtt: Nanos,
-    /// RTT variation.
-    pub rttvar: Nanos,
-    /// Segment size.
-    pub mss: u32,
-    /// Held for repair.
-    pub held: u64,
-    /// Packets held for repair.
-    pub held_packets: u64,
-    /// Most of them at once.
-    pub held_packets_max: u64,
-    /// Cumulatively acknowledged.
-    pub bytes_acked: u64,
-    /// Received from the sender.
-    pub bytes_seen: u64,
-    /// Segments marked lost.
-    pub lost: u64,
-    /// Segments retransmitted by the box.
-    pub repaired: u64,
-    /// Payload of these.
-    pub repaired_bytes: u64,
-    /// Payload that the receiver says it has had already (DSACK). Not counted once copies have been
-    /// sent, which it would report too.
-    pub spurious_bytes: u64,
-    /// Second copies.
-    pub copies: u64,
-    /// Payload of these.
-    pub copied_bytes: u64,
-    /// Time-outs of the box.
-    pub timeouts: u64,
-    /// Times handed back to the sender.
-    pub handed_back: u64,
-    /// Retransmissions of the sender.
-    pub sender_retransmissions: u64,
+    /// Its numbers.
+    pub figures: FlowFigures,
     /// Another box reports what the network marks.
     pub peer: bool,
-    /// Payload that it has reported as marked.
-    pub marked_bytes: u64,
-    /// Packets beyond the shown edge that were dropped.
-    pub policed: u64,
-    /// Their payload.
-    pub policed_bytes: u64,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
-    /// Its weight beside the other flows of the tenant.
-    pub priority: u8,
     /// By whom its algorithm was chosen among several, if it was.
     pub arm: Option<Arm>,
     /// The list of conditions on its path that may change the algorithm.
     pub switch_list: Option<u16>,
     /// The condition of it that has brought the algorithm, by number from 0.
     pub switch_condition: Option<u8>,
-    /// Changes of the algorithm because of the path.
-    pub switches: u32,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
@@ -112,10 +125,7 @@ pub struct FlowInfo {
 
 impl Flow {
     pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
-        let control = self.host.control();
-        let path = self.host.path();
         let review = self.cold.review.as_deref();
-        let (held_packets, held_bytes, held_packets_max) = self.board.held();
         FlowInfo {
             key,
             sender: self.setup.sender,
@@ -124,46 +134,13 @@ impl Flow {
             algorithm: self.host.controller().id(),
             failed: self.host.controller().failed(),
             settings: self.verdict.algorithm,
-            phase: control.phase,
-            cwnd: control.cwnd,
-            ssthresh: control.ssthresh,
-            pacing_rate: self.pacing.rate,
-            delivery_rate: path.max_bw,
-            edge: self.view.edge().saturating_sub(self.board.una()),
-            inflight: self.board.inflight(),
-            queued: self.board.queued(),
-            min_rtt: if path.min_rtt == Nanos::MAX {
-                0
-            } else {
-                path.min_rtt
-            },
-            srtt: path.srtt,
-            rttvar: path.rttvar,
-            mss: path.mss,
-            held: held_bytes,
-            held_packets: u64::from(held_packets),
-            held_packets_max: u64::from(held_packets_max),
-            bytes_acked: self.board.una().saturating_sub(1),
-            bytes_seen: self.board.nxt().saturating_sub(1),
-            lost: self.cold.tally.lost,
-            repaired: self.cold.tally.repaired,
-            repaired_bytes: self.cold.tally.repaired_bytes,
-            spurious_bytes: self.cold.tally.spurious_bytes,
-            copies: self.cold.tally.copies,
-            copied_bytes: self.cold.tally.copied_bytes,
-            timeouts: self.cold.tally.timeouts,
-            handed_back: self.cold.tally.handed_back,
-            sender_retransmissions: self.cold.tally.sender_retransmissions,
+            phase: self.host.control().phase,
+            figures: self.figures(),
             peer: self.cold.marks_due.is_some(),
-            marked_bytes: self.cold.marked_bytes,
-            policed: self.cold.tally.policed,
-            policed_bytes: self.cold.tally.policed_bytes,
             tenant: self.verdict.tenant,
-            priority: self.verdict.priority,
             arm: self.verdict.arm,
             switch_list: self.verdict.switching.map(|s| s.list),
             switch_condition: review.and_then(Review::in_force),
-            switches: review.map_or(0, Review::switches),
             in_senders_hands: self.hands.back_until.is_some(),
             in_recovery: self.host.is_reacting(),
             limited_by: self.pacing.limited_by,
@@ -171,4 +148,55 @@ impl Flow {
             pass: self.hands.pass,
         }
     }
+
+    fn figures(&self) -> FlowFigures {
+        let (control, path) = (self.host.control(), self.host.path());
+        let (tally, review) = (&self.cold.tally, self.cold.review.as_deref());
+        let (held_packets, held_bytes, held_packets_max) = self.board.held();
+        let micros = |time: Nanos| time / NANOS_PER_MICRO;
+        FlowFigures {
+            cwnd_bytes: control.cwnd,
+            ssthresh_bytes: Some(control.ssthresh).filter(|s| *s != u64::MAX),
+            pacing_rate_bps: self.pacing.rate.map(bits),
+            delivery_rate_bps: bits(path.max_bw),
+            edge_bytes: self.view.edge().saturating_sub(self.board.una()),
+            inflight_bytes: self.board.inflight(),
+            queued_bytes: self.board.queued(),
+            held_bytes,
+            held_packets: held_packets.into(),
+            held_packets_max: held_packets_max.into(),
+            min_rtt_us: micros(known(path.min_rtt)),
+            srtt_us: micros(path.srtt),
+            rttvar_us: micros(path.rttvar),
+            mss_bytes: path.mss.into(),
+            bytes_acked: self.board.una().saturating_sub(1),
+            bytes_seen: self.board.nxt().saturating_sub(1),
+            lost_segments: tally.lost,
+            repaired_segments: tally.repaired,
+            repaired_bytes: tally.repaired_bytes,
+            spurious_bytes: tally.spurious_bytes,
+            copied_segments: tally.copies,
+            copied_bytes: tally.copied_bytes,
+            timeouts: tally.timeouts,
+            handed_back: tally.handed_back,
+            sender_retransmissions: tally.sender_retransmissions,
+            marked_bytes: self.cold.marked_bytes,
+            policed_packets: tally.policed,
+            policed_bytes: tally.policed_bytes,
+            switches: review.map_or(0, |r| r.switches().into()),
+            priority: self.verdict.priority.into(),
+        }
+    }
+}
+
+/// 0 for an RTT that has not been measured.
+fn known(min_rtt: Nanos) -> Nanos {
+    match min_rtt {
+        Nanos::MAX => 0,
+        measured => measured,
+    }
+}
+
+fn bits(bytes: u64) -> u64 {
+    bytes.saturating_mul(BITS_PER_BYTE)
 }

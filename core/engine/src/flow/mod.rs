@@ -41,7 +41,7 @@ use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
-pub use info::FlowInfo;
+pub use info::{FlowFigures, FlowInfo};
 use pace::Pacer;
 use review::Review;
 use scoreboard::Scoreboard;

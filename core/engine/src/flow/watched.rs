@@ -49,6 +49,10 @@ pub struct Watched {
     pub duration: Nanos,
     /// It is the first of the connection.
     pub first: bool,
+    /// Largest recent delivery rate.
+    pub delivery_rate: ByteRate,
+    /// Smallest RTT, ns; 0 before the first sample.
+    pub min_rtt: Nanos,
     /// Rate of the bottleneck, if trains of ACKs have shown it.
     pub bottleneck: Option<ByteRate>,
     /// Lost of sent while no queue stood, 0 to 1: what the sender itself did not cause.
@@ -130,19 +134,22 @@ impl Flow {
         let longest = held_back.iter().copied().max().unwrap_or(0);
         let by = held_back.iter().position(|span| *span == longest);
         let calm = (calm_delivered + calm_lost) as f64;
+        let path = self.host.path();
+        let least = path.min_rtt.min(path.max_rtt);
         Some(Watched {
             held_back_by: by.filter(|_| longest > 0).map(|at| HeldBack::ALL[at]),
             bytes: self.board.una().saturating_sub(start),
             duration: watch.acked_at.saturating_sub(begun),
             first: start <= 1,
+            delivery_rate: path.max_bw,
+            min_rtt: least,
             bottleneck: self.train.bottleneck(),
             loss_ratio: if calm > 0.0 {
                 calm_lost as f64 / calm
             } else {
                 0.0
             },
-            queue_delay: self.host.path().max_rtt
-                - self.host.path().min_rtt.min(self.host.path().max_rtt),
+            queue_delay: path.max_rtt - least,
             overflowed: watch.queue_lost > 0,
         })
     }

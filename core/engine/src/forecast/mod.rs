@@ -73,7 +73,8 @@ impl Forecast {
     }
 
     fn over(info: &FlowInfo, watched: &Watched) -> Option<Forecast> {
-        let mss = u64::from(info.mss.max(1));
+        let mss = info.figures.mss_bytes.max(1);
+        let (delivery_rate, min_rtt) = (watched.delivery_rate, watched.min_rtt);
         let found = watched.bottleneck.unwrap_or(0);
         // Who has made the queue overflow has filled the path, too; what was dropped there makes a
         // train look longer than what came of it.
@@ -81,21 +82,21 @@ impl Forecast {
             true => found / 2,
             false => found / TRAIN_EXCESS,
         };
-        let rate = match info.delivery_rate >= found - excess {
-            true => info.delivery_rate,
+        let rate = match delivery_rate >= found - excess {
+            true => delivery_rate,
             false => found,
         };
-        let known = rate > 0 && info.min_rtt > 0 && watched.duration > 0;
+        let known = rate > 0 && min_rtt > 0 && watched.duration > 0;
         if !known || watched.bytes < LEAST_SEGMENTS * mss {
             return None;
         }
         let seen = windlass_cc::bytes_over(rate, watched.queue_delay);
         let mut path = PathModel {
             rate,
-            rtt: info.min_rtt,
+            rtt: min_rtt,
             queue: seen.max(mss),
             loss_ratio: watched.loss_ratio,
-            mss: info.mss,
+            mss: mss as u32,
         };
         if !watched.overflowed {
             // How much more it would hold nobody knows: a bandwidth-delay product is usual.

@@ -1,5 +1,6 @@
 //! Where an experiment can run: what takes a [`Setup`] and returns an [`Observed`].
 
+mod box_sample;
 pub mod netns;
 pub mod sim;
 pub mod vm;

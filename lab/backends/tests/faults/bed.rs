@@ -86,6 +86,18 @@ impl Bed {
         }
     }
 
+    /// Prints what the box knows of the flow to this port.
+    pub fn tell_flow(&self, port: u16) {
+        let Some(daemon) = &self.daemon else {
+            return;
+        };
+        let shown = daemon.ask(&["flow", "show"]);
+        let of_port = format!(":{port} ");
+        for line in shown.lines().filter(|line| line.contains(&of_port)) {
+            println!("   {line}");
+        }
+    }
+
     /// Downloads that the box governs now: it is their sender's window and repairs their losses.
     pub fn governed_downloads(&self) -> usize {
         let Some(daemon) = &self.daemon else {

@@ -8,17 +8,22 @@ use crate::report::Report;
 use crate::transfer::{End, Transfer};
 
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// A transfer that takes longer tells why.
+const SLOW: Duration = Duration::from_secs(3);
 const CORRUPT: &str = "CORRUPT";
 
 /// Of several transfers.
 #[derive(Clone, Default, Debug)]
 pub struct Outcome {
     pub complete: usize,
-    pub running: usize,
+    /// What is still under way, in words.
+    pub running: Vec<String>,
     pub failures: Vec<String>,
     pub longest_stall: Duration,
     /// Of those that are complete, from connecting to the verdict, sorted.
     pub times: Vec<Duration>,
+    /// What of those took longer than [`SLOW`], in words.
+    pub slow: Vec<String>,
 }
 
 impl Outcome {
@@ -27,10 +32,13 @@ impl Outcome {
         for transfer in transfers {
             outcome.longest_stall = outcome.longest_stall.max(transfer.longest_stall());
             match transfer.end() {
-                None => outcome.running += 1,
+                None => outcome.running.push(transfer.so_far()),
                 Some(End::Complete(took)) => {
                     outcome.complete += 1;
                     outcome.times.push(took);
+                    if transfer.is_sized() && took > SLOW {
+                        outcome.slow.push(transfer.so_far());
+                    }
                 }
                 Some(End::Failed(why)) => outcome.failures.push(why),
             }
@@ -59,17 +67,18 @@ impl Outcome {
         let mut sum = Outcome::default();
         for one in all {
             sum.complete += one.complete;
-            sum.running += one.running;
+            sum.running.extend_from_slice(&one.running);
             sum.failures.extend_from_slice(&one.failures);
             sum.longest_stall = sum.longest_stall.max(one.longest_stall);
             sum.times.extend(&one.times);
+            sum.slow.extend_from_slice(&one.slow);
         }
         sum.times.sort();
         sum
     }
 
     pub fn not_complete(&self) -> usize {
-        self.running + self.failures.len()
+        self.running.len() + self.failures.len()
     }
 
     pub fn corrupt(&self) -> usize {
@@ -86,11 +95,12 @@ impl Outcome {
 
     /// How many have not come to their end, and how many were falsified.
     pub fn tell(report: &mut Report, what: &str, [bridge, windlass]: [&Outcome; 2]) {
-        for failure in windlass.failures.iter().take(5) {
-            println!("   box: {failure}");
-        }
-        for failure in bridge.failures.iter().take(5) {
-            println!("   bridge: {failure}");
+        for (middle, outcome) in [("box", windlass), ("bridge", bridge)] {
+            let stories = outcome.failures.iter().chain(&outcome.running);
+            let stories = stories.chain(&outcome.slow);
+            for story in stories.take(5) {
+                println!("   {middle}: {story}");
+            }
         }
         let (bar, weight) = NONE_FAILS;
         let counts = [bridge, windlass].map(|o| o.not_complete() as f64);

@@ -59,6 +59,11 @@ impl Transfer {
         }
     }
 
+    /// It has a size, and ends by itself.
+    pub fn is_sized(&self) -> bool {
+        self.bytes.is_some()
+    }
+
     /// A transfer without a size sends no more.
     pub fn suffice(&self) {
         self.enough.store(true, Ordering::Release);
@@ -141,6 +146,23 @@ impl Transfer {
     /// Whether all of it has come, when nothing more comes.
     pub(super) fn is_whole(&self) -> bool {
         self.left_to_send() == Some(0) && self.received() == self.sent.load(Ordering::Acquire)
+    }
+
+    /// How far it is, and what it waited for, in words.
+    pub fn so_far(&self) -> String {
+        let (way, number, port) = (self.way, self.number, self.port());
+        let sent = self.sent.load(Ordering::Acquire);
+        let received = self.received();
+        let (connected, silent) = (self.connected_after(), self.longest_stall());
+        let end = match self.end() {
+            Some(End::Complete(took)) => format!("complete after {took:.1?}"),
+            Some(End::Failed(why)) => why,
+            None => "goes on".to_owned(),
+        };
+        format!(
+            "{way:?} {number} (port {port}) {end}: {received} of {sent} bytes, connected after \
+             {connected:.1?}, silent for {silent:.1?}"
+        )
     }
 
     /// The first end counts.

@@ -21,7 +21,7 @@ fn a_released_flow_is_quiet() {
     let queued: Vec<_> = bench
         .engine
         .flows()
-        .map(|f| (f.queued, f.limited_by))
+        .map(|f| (f.figures.queued_bytes, f.limited_by))
         .collect();
     println!("{queued:?}");
     bench

@@ -16,9 +16,12 @@ fn flows_of_all_workers_come_with_units_and_rule() {
     let flow = &flows[0];
     assert_eq!(flow.flow, "10.0.0.1:443>192.0.2.7:5000");
     assert_eq!(flow.rule.as_deref(), Some("default"));
-    assert_eq!((flow.srtt_us, flow.min_rtt_us), (25_500, 20_000));
-    assert_eq!(flow.pacing_rate_bps, Some(10_000_000));
-    assert_eq!(flow.ssthresh_bytes, None);
+    assert_eq!(
+        (flow.figures.srtt_us, flow.figures.min_rtt_us),
+        (25_500, 20_000)
+    );
+    assert_eq!(flow.figures.pacing_rate_bps, Some(10_000_000));
+    assert_eq!(flow.figures.ssthresh_bytes, None);
     assert_eq!(
         (flow.phase.as_str(), flow.limited_by.as_str()),
         ("probe_bw", "cwnd")
@@ -32,6 +35,8 @@ fn advised(port: u16) -> FlowInfo {
         bytes: 3_000_000,
         duration: 10_000_000_000,
         first: true,
+        delivery_rate: 300_000,
+        min_rtt: 100_000_000,
         bottleneck: Some(6_250_000),
         loss_ratio: 0.01,
         queue_delay: 0,
@@ -39,8 +44,6 @@ fn advised(port: u16) -> FlowInfo {
     };
     FlowInfo {
         mode: windlass_engine::Mode::Advise,
-        delivery_rate: 300_000,
-        min_rtt: 100_000_000,
         watched: Some(watched),
         ..info(port)
     }

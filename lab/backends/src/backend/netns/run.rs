@@ -17,6 +17,7 @@ use super::servers::{Served, Servers};
 use super::sockets::listeners;
 use super::usage::{Load, dropped_frames, timeouts};
 use super::{hosts, samples};
+use crate::backend::box_sample;
 use crate::emulator::{Emulator, Ends};
 use crate::leftovers::{check_interrupted, lab_folder, lab_name};
 use crate::programs::Programs;
@@ -232,10 +233,10 @@ impl Outcome<'_> {
             error,
             server_retransmitted_bytes: info.map(|i| i.retransmitted_bytes),
             server_timeouts: info.and_then(|i| i.timeouts.map(u64::from)).or(timeouts),
-            box_retransmitted_bytes: on_box.map(|f| f.repaired_bytes),
-            box_copied_bytes: on_box.map(|f| f.copied_bytes),
-            box_spurious_bytes: on_box.map(|f| f.spurious_bytes),
-            held_packets_max: on_box.map(|f| f.held_packets_max),
+            box_retransmitted_bytes: on_box.map(|f| f.figures.repaired_bytes),
+            box_copied_bytes: on_box.map(|f| f.figures.copied_bytes),
+            box_spurious_bytes: on_box.map(|f| f.figures.spurious_bytes),
+            held_packets_max: on_box.map(|f| f.figures.held_packets_max),
             arrivals: fetched.arrivals.clone(),
         }
     }
@@ -282,7 +283,9 @@ impl Outcome<'_> {
                     series.source = Source::Advice;
                 }
                 let time_s = (line.time_ns.saturating_sub(self.start_ns)) as f64 / 1e9;
-                series.samples.push(samples::of_box(time_s, &line.flow));
+                let (figures, in_recovery) = (&line.flow.figures, line.flow.in_recovery);
+                let sample = box_sample::of_box(time_s, figures, in_recovery);
+                series.samples.push(sample);
                 series.note_algorithm(time_s, &line.flow.algorithm);
             }
         }

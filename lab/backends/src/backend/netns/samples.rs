@@ -1,6 +1,5 @@
-//! One row of a series, from either source.
+//! One row of a series of a server's socket.
 
-use windlass_daemon::FlowReport;
 use windlass_experiment::observed::Sample;
 use windlass_io::tcp_info::TcpInfo;
 
@@ -23,26 +22,6 @@ pub(super) fn of_server(time_s: f64, info: &TcpInfo) -> Sample {
     }
 }
 
-/// A flow on the box.
-pub(super) fn of_box(time_s: f64, flow: &FlowReport) -> Sample {
-    let positive = |value: u64| (value > 0).then_some(value);
-    let packets = |bytes: u64| bytes as f64 / f64::from(flow.mss_bytes.max(1));
-    Sample {
-        time_s,
-        cwnd_packets: Some(packets(flow.cwnd_bytes)),
-        in_recovery: Some(flow.in_recovery),
-        ssthresh_packets: flow.ssthresh_bytes.map(packets),
-        inflight_packets: Some(packets(flow.inflight_bytes)),
-        srtt_ms: positive(flow.srtt_us).map(millis),
-        min_rtt_ms: positive(flow.min_rtt_us).map(millis),
-        pacing_mbit_s: flow.pacing_rate_bps.map(megabits),
-        delivery_mbit_s: positive(flow.delivery_rate_bps).map(megabits),
-        acked_bytes: Some(flow.bytes_acked),
-        retransmitted_packets: Some(flow.repaired_segments),
-        held_packets: Some(flow.held_packets),
-    }
-}
-
 fn millis(us: u64) -> f64 {
     us as f64 / 1e3
 }
@@ -53,7 +32,10 @@ fn megabits(bits: u64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use windlass_engine::FlowFigures;
+
     use super::*;
+    use crate::backend::box_sample::of_box;
 
     #[test]
     fn both_sources_fill_the_same_columns() {
@@ -69,10 +51,9 @@ mod tests {
             retransmitted_packets: 2,
             ..TcpInfo::default()
         };
-        let flow = FlowReport {
+        let figures = FlowFigures {
             mss_bytes: 1448,
             cwnd_bytes: 20 * 1448,
-            in_recovery: true,
             inflight_bytes: 12 * 1448,
             srtt_us: 100_500,
             min_rtt_us: 100_000,
@@ -80,14 +61,14 @@ mod tests {
             delivery_rate_bps: 4_000_000,
             bytes_acked: 9,
             repaired_segments: 2,
-            ..FlowReport::default()
+            ..FlowFigures::default()
         };
         let server = of_server(1.5, &info);
         let expected = Sample {
             held_packets: Some(0),
             ..server
         };
-        assert_eq!(of_box(1.5, &flow), expected);
+        assert_eq!(of_box(1.5, &figures, true), expected);
         assert_eq!(server.srtt_ms, Some(100.5));
         assert_eq!(server.delivery_mbit_s, Some(4.0));
         assert_eq!(of_server(0.0, &TcpInfo::default()).srtt_ms, None);

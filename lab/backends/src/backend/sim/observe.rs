@@ -92,8 +92,8 @@ fn flow(
         (None, None) => None,
     };
     let info = notes.info.filter(|_| boxed);
-    let resent = info.map(|info| info.repaired_bytes);
-    let copied = info.map(|info| info.copied_bytes);
+    let resent = info.map(|info| info.figures.repaired_bytes);
+    let copied = info.map(|info| info.figures.copied_bytes);
     // What reaches the client twice because of the box. The network's own duplicates are among
     // it, but never more than the box has sent.
     let twice = ends.client.stats().bytes_duplicate;

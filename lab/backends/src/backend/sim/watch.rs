@@ -7,6 +7,7 @@ use windlass_experiment::setup::{PathBox, Setup};
 
 use super::flows::Transfer;
 use super::run::seconds;
+use crate::backend::box_sample;
 use windlass_sim::names::FIRST_CLIENT_PORT;
 use windlass_sim::tcp::{EndStats, SSTHRESH_INFINITE};
 use windlass_sim::{Middlebox, World};
@@ -112,7 +113,7 @@ impl Watch {
         for info in infos {
             if let Some(index) = self.index_of(info) {
                 let most = &mut self.notes[index].held_packets_max;
-                *most = (*most).max(held_packets(info));
+                *most = (*most).max(info.figures.held_packets);
             }
         }
     }
@@ -134,7 +135,8 @@ impl Watch {
         for info in infos {
             if let Some(index) = self.index_of(info).filter(|index| !self.notes[*index].over) {
                 let notes = &mut self.notes[index];
-                notes.boxed.samples.push(box_sample(now, info));
+                let sample = box_sample::of_box(seconds(now), &info.figures, info.in_recovery);
+                notes.boxed.samples.push(sample);
                 let name = info.algorithm.name();
                 notes.boxed.note_algorithm(seconds(now), name);
                 self.notes[index].watched_only = info.mode != Mode::Enforce;
@@ -147,10 +149,6 @@ impl Watch {
         let index = usize::from(info.key.dst_port.checked_sub(FIRST_CLIENT_PORT)?);
         (info.sender == Side::Inside && index < self.notes.len()).then_some(index)
     }
-}
-
-fn held_packets(info: &FlowInfo) -> u64 {
-    info.held.div_ceil(u64::from(info.mss.max(1)))
 }
 
 fn server_sample(now: Nanos, stats: &EndStats, acked: u64) -> Sample {
@@ -168,24 +166,6 @@ fn server_sample(now: Nanos, stats: &EndStats, acked: u64) -> Sample {
         acked_bytes: Some(acked),
         retransmitted_packets: Some(stats.segments_retransmitted),
         held_packets: None,
-    }
-}
-
-fn box_sample(now: Nanos, info: &FlowInfo) -> Sample {
-    let packets = |bytes: u64| bytes as f64 / f64::from(info.mss.max(1));
-    Sample {
-        time_s: seconds(now),
-        cwnd_packets: Some(packets(info.cwnd)),
-        in_recovery: Some(info.in_recovery),
-        ssthresh_packets: (info.ssthresh != u64::MAX).then(|| packets(info.ssthresh)),
-        inflight_packets: Some(packets(info.inflight)),
-        srtt_ms: milliseconds(info.srtt),
-        min_rtt_ms: milliseconds(info.min_rtt),
-        pacing_mbit_s: info.pacing_rate.map(mbit_s),
-        delivery_mbit_s: (info.delivery_rate > 0).then(|| mbit_s(info.delivery_rate)),
-        acked_bytes: Some(info.bytes_acked),
-        retransmitted_packets: Some(info.repaired),
-        held_packets: Some(held_packets(info)),
     }
 }
 
