@@ -1,6 +1,6 @@
-//! The `windlass` command.
+//! The `windlass` command: what an operator types.
 //!
-//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong usage.
+//! Exit codes: 0 done; 1 failed, with the reason on stderr; 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod algorithm;

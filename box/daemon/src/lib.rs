@@ -1,9 +1,10 @@
-//! The daemon: one worker thread per queue, each with its own engine and driver, sharing nothing;
-//! and a control socket through which they are asked.
+//! The daemon behind `windlass run`.
 //!
-//! [`run`] does everything from opening the interfaces to the orderly stop at SIGTERM or SIGINT,
-//! after which the kernel's bridge carries every flow. [`control::ask`] is the other end of the
-//! socket.
+//! It has one worker thread per queue. Each worker has its own engine and its own driver, and workers share nothing on the
+//! packet path. A control socket answers requests about them.
+//!
+//! [`run`] does everything: it opens the interfaces, governs, and stops in order at SIGTERM or SIGINT. After that, the
+//! kernel's bridge carries every flow. [`control::ask`] is the client's end of the socket.
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -1,11 +1,11 @@
-//! How packets reach the engine: AF_XDP beside a Linux bridge, or AF_PACKET instead of one.
+//! How packets reach the engine: by AF_XDP beside a Linux bridge, or by AF_PACKET in place of a bridge.
 //!
-//! With AF_XDP the box's two interfaces are ports of a Linux bridge. A small XDP program takes the
-//! governed TCP packets out and passes everything else; it hangs on a link that dies with the
-//! process, so that after `kill -9` the bridge forwards every flow with the next packet.
+//! With AF_XDP, the two interfaces of Windlass are ports of a Linux bridge. A small XDP program takes the governed TCP
+//! packets out, and passes all others. Its link ends with the process. So after `kill -9`, the bridge forwards every flow
+//! from the next packet on.
 //!
-//! [`Session::open`] checks the interfaces, attaches the program and yields one [`AnyDriver`] per
-//! queue, each of which is the packet pool and the two ports of one worker.
+//! [`Session::open`] checks the interfaces, attaches the program, and returns one [`AnyDriver`] per queue. A driver is
+//! the packet pool and the two ports of one worker.
 #![warn(clippy::undocumented_unsafe_blocks)]
 
 mod any;

@@ -1,8 +1,7 @@
-//! The box at home in Open vSwitch: a pair of ports of a bridge, and the OpenFlow rules that lead
-//! the traffic in question through it.
+//! Windlass in Open vSwitch: it becomes a pair of ports of a bridge, and OpenFlow rules lead the traffic through it.
 //!
-//! [`Attach`] and [`Detach`] are lists of commands that an operator could type; [`Keeper`] watches
-//! over an attachment while the box runs.
+//! [`Attach`] and [`Detach`] are lists of commands that an operator could type. [`Keeper`] watches over an attachment
+//! while Windlass runs. docs/openvswitch.md describes it for operators.
 #![forbid(unsafe_code)]
 
 mod attach;

@@ -1,14 +1,13 @@
-//! Plugins: congestion control algorithms that are WebAssembly modules, beside those of `windlass-cc`.
+//! Plugins: congestion control algorithms as WebAssembly modules, in addition to those of `windlass-cc`.
 //!
-//! `sdk/c/windlass.h` is the interface that a module is written to; docs/plugins.md explains it. A module
-//! is compiled once, and every worker has one instance of it; the state of a flow is bytes that are
-//! copied in before a call and out after it. A call may take [`CALL_FUEL`] instructions and
-//! [`MEMORY_BYTES_MAX`] of memory, and nothing but the functions of the interface is there to be
-//! imported: no clock, no randomness, no files. One that fails is replaced by the policy's
-//! fallback within the same call ([`windlass_cc::Failed`]).
+//! A module is written to the interface in `sdk/c/windlass.h`; docs/plugins.md explains it. It is compiled once, and every
+//! worker has one instance. The state of a flow is bytes: they are copied in before a call, and out after it.
+//! A call may use [`CALL_FUEL`] instructions, and an instance [`MEMORY_BYTES_MAX`] of memory. A module can import only the
+//! functions of the interface: no clock, no randomness, no files. If a plugin fails, the policy's fallback replaces it
+//! within the same call ([`windlass_cc::Failed`]).
 //!
-//! The feature `host`, on by default, is what compiles and runs modules. A build without it refuses
-//! each of them with [`PluginError::NoHost`].
+//! The feature `host` (on by default) compiles and runs modules. A build without it refuses each module with
+//! [`PluginError::NoHost`].
 
 #[cfg(feature = "host")]
 mod about;

@@ -1,5 +1,6 @@
-//! What every program of Windlass does at a terminal: it prints text or JSON, writes quantities as `ss` and
-//! `tc` do, and ends with an exit code.
+//! What all programs of Windlass do at a terminal.
+//!
+//! They print text or JSON, write quantities as `ss` and `tc` do, and end with an exit code.
 #![forbid(unsafe_code)]
 
 mod quantity;

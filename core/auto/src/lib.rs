@@ -1,8 +1,8 @@
-//! Learning which algorithm is best for whom ([`Chooser`]), and trials of several side by side
-//! ([`Trial`]), from the transfers of real flows.
+//! Learns from the transfers of real flows which algorithm is best for which receivers ([`Chooser`]), and compares several
+//! side by side ([`Trial`]).
 //!
-//! Neither knows algorithms or packets: there are *arms*, by number, and [`Transfer`]s. Time and dice
-//! are arguments, all memory is bounded.
+//! Neither knows algorithms or packets. They know *arms*, by number, and [`Transfer`]s. Time and random numbers are
+//! arguments. All memory is bounded.
 #![forbid(unsafe_code)]
 
 mod beliefs;

@@ -1,12 +1,12 @@
-//! Congestion control algorithms: one file each, no knowledge of packets.
+//! Congestion control algorithms: one file each, without any knowledge of packets.
 //!
-//! An algorithm sees events in bytes and nanoseconds and answers with a [`Control`]. It reads no
-//! clock, allocates nothing and draws no randomness but from the seed it was given; its state is
-//! plain data that can be copied, shown and compared. What is known of the path lives outside, in
-//! [`Path`], so that a live flow can move from one algorithm to another.
+//! An algorithm receives events in bytes and nanoseconds, and answers with a [`Control`]. It reads no clock and allocates
+//! nothing. Its only randomness is a seed that it is given. Its state is plain data that you can copy, show and compare.
+//! What is known of the path is in [`Path`], outside the algorithm, so a running flow can move to another algorithm.
 //!
-//! To add one: a file with a [`Law`] for the window (then it is `Windowed<ThatLaw>`), or with a type
-//! that implements [`CongestionControl`] itself; and its line in `with_algorithms` below.
+//! To add an algorithm, write a file with one of these: a [`Law`] for the window (the algorithm is then
+//! `Windowed<ThatLaw>`), or a type that implements [`CongestionControl`] itself. Then add its line in
+//! `with_algorithms` below. CONTRIBUTING.md has an example.
 #![forbid(unsafe_code)]
 
 /// The algorithms: module, type and Linux name, a line each. Everything else follows from it.

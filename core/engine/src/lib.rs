@@ -1,9 +1,12 @@
-//! The flow engine. Sans-IO: packets come in as handles, time as an argument, decisions go out.
+//! The flow engine. It does no I/O: packets come in as handles, time is an argument, and decisions go out.
 //!
-//! [`Engine::on_packet`] takes a packet, [`Engine::on_timer`] the time; both add what is to be sent
-//! to a list. `conn` knows handshakes and the two directions of a connection, `flow` everything
-//! about one direction of data, `peer` what two boxes tell each other over the ends' heads, `forecast` what
-//! enforcing would make of a flow that is only watched.
+//! [`Engine::on_packet`] takes a packet, and [`Engine::on_timer`] takes the time. Both add the packets to send to a list.
+//! The modules:
+//!
+//! * `conn`: handshakes, and the two directions of a connection.
+//! * `flow`: everything about one direction of data.
+//! * `peer`: what two boxes tell each other, unseen by the ends.
+//! * `forecast`: what enforcing would bring for a flow that Windlass only watches.
 #![forbid(unsafe_code)]
 
 mod admission;

@@ -1,31 +1,11 @@
-//! Configuration, and which flow is governed how.
+//! Configuration files, and the rules that say how each flow is governed.
 //!
-//! [`Config::parse`] reads the text of a configuration file (TOML) and says of every mistake where
-//! it is and how to mend it. [`Policy`] is made of its rules and answers the engine's question:
-//! is this direction of this connection governed, and by what? The first rule that matches decides;
-//! a flow that matches none is left alone. A file without rules governs every flow whose sender is
-//! inside.
+//! [`Config::parse`] reads the text of a configuration file (TOML). For a mistake, it reports the place and the remedy.
+//! docs/policy.md describes the file.
 //!
-//! ```toml
-//! version = 1
-//!
-//! [box]
-//! inside = "lan0"
-//! outside = "wan0"
-//!
-//! [default]
-//! algorithm = "bbr"
-//!
-//! [[rule]]
-//! name = "backup stays as it is"
-//! servers = ["10.9.0.0/16"]
-//! govern = false
-//!
-//! [[rule]]
-//! name = "web"
-//! ports = [80, 443]
-//! redundancy = "repairs"
-//! ```
+//! [`Policy`] is made of the rules. It answers the engine's question: is this direction of this connection governed, and
+//! by what? The first rule that matches decides. A flow that no rule matches is left alone. A file without rules governs
+//! every flow whose sender is inside.
 #![forbid(unsafe_code)]
 
 mod algorithm;

@@ -1,8 +1,8 @@
-//! The laboratory: namespaces, link emulation, guests, and the back ends that run experiments on them.
+//! The laboratory: network namespaces, link emulation, guests, and the back ends that run experiments on them.
 //!
-//! [`backend`] runs any setup that an experiment unfolds into, in the simulator, in network namespaces or in a
-//! guest. The other modules are its parts, each of them usable alone: [`topology`] and [`netns`] make the network,
-//! [`emulator`] is the link, [`windlass`] and [`switch`] are what may stand in the path.
+//! [`backend`] runs any setup of an experiment in the simulator, in network namespaces or in a guest. The other modules
+//! are its parts, and each works alone: [`topology`] and [`netns`] make the network, [`emulator`] is the link, and
+//! [`windlass`] and [`switch`] are what can be in the path.
 #![forbid(unsafe_code)]
 
 pub mod backend;

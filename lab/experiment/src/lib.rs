@@ -1,12 +1,10 @@
-//! Experiments as files: what to run, what came of it, and whether that is good enough.
+//! Experiments as files: what to run, what the results were, and whether they are good enough. This crate does no I/O.
 //!
-//! [`Experiment::parse`] turns a file into a list of [`Run`]s, each of them with a [`Setup`] with
-//! nothing left open; a back end turns each of those into an [`Observed`]; [`rows`], [`check`] and
-//! [`output`] are made of these and know nothing of the back end. Does no I/O.
+//! [`Experiment::parse`] turns a file into a list of [`Run`]s. Each run has a complete [`Setup`]. A back end turns each
+//! setup into an [`Observed`]. From these come [`rows`], [`check`] and [`output`], which know nothing of the back end.
 //!
-//! Cases × sweep are the *cells* of an experiment: the same conditions for all contestants. In a
-//! cell, every repetition has a seed of its own, which all contestants share, so that they meet
-//! the same losses.
+//! Cases × sweep are the *cells* of an experiment. In a cell, all contestants have the same conditions. Each repetition in
+//! a cell has its own seed. All contestants share it, so they meet the same losses.
 #![forbid(unsafe_code)]
 
 mod advice;

@@ -1,10 +1,8 @@
-//! A Linux guest in which time is the number of instructions executed: QEMU without KVM, one
-//! instruction a nanosecond, and idle time skipped. What is measured in it does not depend on how
-//! busy the machine is.
+//! A Linux guest in virtual time. It is QEMU without KVM: one instruction takes one nanosecond, and idle time is skipped.
+//! So results do not depend on how busy the machine is.
 //!
-//! An [`Image`] is Debian's cloud kernel and an initramfs of this host's own programs; a
-//! [`Guest`] boots it, runs one shell command in it and hands out the lines that the command
-//! prints.
+//! An [`Image`] is Debian's cloud kernel and an initramfs with this host's own programs. A [`Guest`] boots it, runs one
+//! shell command in it, and returns the lines that the command prints.
 #![forbid(unsafe_code)]
 
 mod archive;

@@ -1,4 +1,4 @@
-//! What came of an experiment, for people: one HTML file with tables and charts, and CSV files.
+//! Reports of experiments for people: one HTML file with tables and charts, and CSV files.
 #![forbid(unsafe_code)]
 
 mod axis;

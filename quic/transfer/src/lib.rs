@@ -1,5 +1,4 @@
-//! Bulk transfer over QUIC, with any of the algorithms in charge: the sender and receiver behind
-//! `windlass send` and `windlass recv`.
+//! Bulk transfer over QUIC with any of the algorithms: the sender and receiver of `windlass send` and `windlass recv`.
 //!
 //! ```text
 //! sender                                    receiver
@@ -11,12 +10,11 @@
 //!        ◀─────────────────── Done { bytes } | Failed { why, bytes }
 //! ```
 //!
-//! The messages are JSON with a length before each (`message.rs`). A file has its final name only
-//! when it is whole; what arrived of one that is not stays under its temporary name, and a later
-//! transfer of the same file goes on behind it, if its hash says that it is the same.
+//! Messages are JSON, each with its length before it (`message.rs`). A file gets its final name only when it is whole. An
+//! incomplete file keeps its temporary name. A later transfer of the same file continues it if the hashes agree.
 //!
-//! The receiver makes a certificate for its run and shows the SHA-256 of it; the sender takes no
-//! other. That keeps the data from anybody else, but whoever reaches the port may send.
+//! The receiver makes a certificate for its run and shows the certificate's SHA-256. The sender accepts no other. So
+//! nobody else can read the data, but anybody who reaches the port may send.
 #![forbid(unsafe_code)]
 
 mod error;

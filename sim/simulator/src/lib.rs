@@ -1,7 +1,7 @@
-//! Links, TCP end points and packet scripts in virtual time around the engine.
+//! A simulator in virtual time: links, TCP end points and packet scripts around the engine.
 //!
-//! A run depends on its [`Scenario`] and its box and on nothing else: the same seed gives the same
-//! packets at the same nanoseconds on every machine.
+//! A run depends only on its [`Scenario`] and its box. The same seed gives the same packets at the same nanoseconds on
+//! every machine.
 #![forbid(unsafe_code)]
 
 pub mod adversary;

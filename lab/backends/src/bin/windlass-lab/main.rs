@@ -1,6 +1,6 @@
 //! The `windlass-lab` command: experiments, and a demonstration.
 //!
-//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong usage or a file with a mistake.
+//! Exit codes: 0 done; 1 failed, with the reason on stderr; 2 wrong usage, or a file with a mistake.
 #![forbid(unsafe_code)]
 
 mod demo;

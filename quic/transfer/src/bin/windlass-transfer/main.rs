@@ -1,6 +1,6 @@
-//! The `windlass-transfer` command: files and filling over QUIC, with the algorithms of Windlass.
+//! The `windlass-transfer` command: carries files, or data that is thrown away, over QUIC with the algorithms of Windlass.
 //!
-//! Exit codes: 0 done, 1 failed (the reason is on stderr), 2 wrong usage.
+//! Exit codes: 0 done; 1 failed, with the reason on stderr; 2 wrong usage.
 #![forbid(unsafe_code)]
 
 mod line;
