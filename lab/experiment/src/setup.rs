@@ -64,6 +64,15 @@ pub enum Loss {
     },
 }
 
+/// A token bucket without a queue: what it does not allow is dropped.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Policer {
+    /// What it allows in the long run, bit/s.
+    pub rate_bits_per_s: u64,
+    /// What it allows at once after a pause, bytes.
+    pub burst_bytes: u64,
+}
+
 /// One direction of a bottleneck. Bytes count from the Ethernet header on.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Direction {
@@ -71,8 +80,15 @@ pub struct Direction {
     pub rate_bits_per_s: u64,
     /// Propagation delay, ns.
     pub delay_ns: u64,
-    /// Up to this much more, evenly spread, in order, ns.
+    /// Up to this much more, evenly spread, ns.
     pub jitter_ns: u64,
+    /// Jitter lets packets overtake each other.
+    pub jitter_reorders: bool,
+    /// Nothing arrives during a slot, and everything at its end: length of the shortest and of the longest, ns;
+    /// `None`: without slots.
+    pub slots_ns: Option<(u64, u64)>,
+    /// A token bucket without a queue, before the queue.
+    pub policer: Option<Policer>,
     /// Loss, before the queue.
     pub loss: Loss,
     /// Share of the packets that arrive late, 0 to 1.

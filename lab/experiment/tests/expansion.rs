@@ -47,6 +47,24 @@ name = "boxed"
 box = { kind = "windlass", algorithm = "bbr", redundancy = "early" }
 "#;
 
+#[test]
+fn timing_that_is_irregular_goes_to_its_direction() {
+    let links = "jitter_ms = 4\njitter_reorders = true\nack_jitter_ms = 2\nslots_ms = [3, 12]\n\
+        ack_slots_ms = [10, 25]\npolicer = { rate_mbit = 20, burst_kb = 64 }\n";
+    let bottleneck = setup(&format!("{LINK}{links}{FLOWS}")).bottlenecks[0].clone();
+    let (down, up) = (bottleneck.down, bottleneck.up);
+    assert_eq!((down.jitter_ns, up.jitter_ns), (4_000_000, 2_000_000));
+    assert!(down.jitter_reorders && up.jitter_reorders);
+    assert_eq!(down.slots_ns, Some((3_000_000, 12_000_000)));
+    assert_eq!(up.slots_ns, Some((10_000_000, 25_000_000)));
+    let policer = down.policer.expect("a policer");
+    assert_eq!(
+        (policer.rate_bits_per_s, policer.burst_bytes),
+        (20_000_000, 64_000)
+    );
+    assert_eq!(up.policer, None);
+}
+
 /// Loss by chance and in bursts contradict each other.
 fn varied() -> Experiment {
     read(&VARIED.replace(

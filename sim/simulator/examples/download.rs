@@ -1,6 +1,7 @@
 //! One download through the box and beside it, in virtual time:
 //! `cargo run --release -p windlass-sim --example download -- RATE_MBIT RTT_MS LOSS_PERCENT BYTES [ALGORITHM] [REDUNDANCY] [FLAGS]`
 //! FLAGS, joined by commas: `trace`, `client-nosack`, `server-nosack`, `server-nots`, `tiny-budget`,
+//! `jitter=MS`, `seed=N`,
 //! and the server's own algorithm: `reno`, `bbr`, `bbr3`.
 #![allow(clippy::disallowed_methods)]
 
@@ -28,7 +29,9 @@ fn main() {
     };
     let flags: Vec<&str> = args.get(6).map_or(Vec::new(), |f| f.split(',').collect());
     let trace = flags.contains(&"trace");
-    for seed in 1..=(if trace { 1 } else { 5 }) {
+    let seed = flags.iter().find_map(|f| f.strip_prefix("seed="));
+    let first: u64 = seed.map_or(1, |seed| seed.parse().expect("a number"));
+    for seed in first..=(if trace { first } else { first + 4 }) {
         let mut scenario = Scenario::download(bytes as u64, rate, rtt);
         scenario.seed = seed;
         scenario.client.sack = !flags.contains(&"client-nosack");
@@ -40,6 +43,9 @@ fn main() {
                 ("cubic", _) | (_, Err(_)) => continue,
                 (_, Ok(id)) => ServerAlgorithm::Native(id.into()),
             };
+        }
+        if let Some(ms) = flags.iter().find_map(|f| f.strip_prefix("jitter=")) {
+            scenario.down.jitter = ms.parse::<u64>().expect("ms") * 1_000_000;
         }
         if loss > 0.0 {
             scenario.down.loss = Loss::Bernoulli {

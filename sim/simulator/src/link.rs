@@ -11,7 +11,13 @@ use std::collections::{BinaryHeap, VecDeque};
 use windlass_cc::{Nanos, SECOND};
 
 use crate::chances::Chances;
-pub use crate::link_config::{Delivery, Fate, LinkConfig, LinkStats, Loss};
+pub use crate::link_config::{Delivery, Fate, LinkConfig, LinkStats, Loss, Policer, Slots};
+
+mod policing;
+mod slots;
+
+use policing::Tokens;
+use slots::SlotEnds;
 
 /// Whose packet it is: each kind has chances and counts of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -71,6 +77,8 @@ pub struct Link<T> {
     order: u64,
     /// Packets that keep their order do not arrive before this.
     last_arrival: Nanos,
+    slot_ends: SlotEnds,
+    tokens: Tokens,
     /// By [`Kind`].
     stats: [LinkStats; 2],
 }
@@ -87,6 +95,8 @@ impl<T: Clone> Link<T> {
             in_flight: BinaryHeap::new(),
             order: 0,
             last_arrival: 0,
+            slot_ends: SlotEnds::new(seed),
+            tokens: Tokens::default(),
             stats: Default::default(),
         }
     }
@@ -117,6 +127,12 @@ impl<T: Clone> Link<T> {
         if draw.lost {
             stats.lost += 1;
             return Fate::Lost;
+        }
+        if let Some(policer) = self.config.policer
+            && !self.tokens.take(now, u64::from(bytes), &policer)
+        {
+            self.stats[kind as usize].dropped += 1;
+            return Fate::Dropped;
         }
         let mark = self.config.ecn_mark_bytes;
         let meets_queue = mark.is_some_and(|at| self.queue_bytes >= at);
@@ -233,7 +249,7 @@ impl<T: Clone> Link<T> {
         {
             let left = self.head_done;
             let at = self.arrival(&head, left);
-            if !head.late {
+            if !head.late && !self.config.jitter_reorders {
                 self.last_arrival = at;
             }
             self.queue_bytes -= u64::from(head.bytes);
@@ -257,11 +273,15 @@ impl<T: Clone> Link<T> {
 
     fn arrival(&self, packet: &Queued<T>, left: Nanos) -> Nanos {
         let jitter = (packet.jitter * self.config.jitter as f64) as Nanos;
-        let at = left.saturating_add(self.config.delay + jitter);
+        let mut at = left.saturating_add(self.config.delay + jitter);
         if packet.late {
-            at.saturating_add(self.config.reorder_extra)
-        } else {
-            at.max(self.last_arrival)
+            at = at.saturating_add(self.config.reorder_extra);
+        } else if !self.config.jitter_reorders {
+            at = at.max(self.last_arrival);
+        }
+        match self.config.slots {
+            Some(slots) if at < Nanos::MAX => self.slot_ends.after(at, slots),
+            _ => at,
         }
     }
 

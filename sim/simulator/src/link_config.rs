@@ -25,6 +25,24 @@ pub enum Loss {
     },
 }
 
+/// Nothing arrives during a slot, and at its end everything that has come: Wi-Fi, DOCSIS and cellular schedulers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slots {
+    /// Length of the shortest, ns; above 0.
+    pub least: Nanos,
+    /// Length of the longest, ns.
+    pub most: Nanos,
+}
+
+/// A token bucket without a queue (RFC 2475 §2.3.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Policer {
+    /// Bytes per second that it allows in the long run.
+    pub rate_bytes_per_s: u64,
+    /// Bytes that it allows at once after a pause.
+    pub burst_bytes: u64,
+}
+
 /// One direction of a link.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
@@ -32,8 +50,14 @@ pub struct LinkConfig {
     pub rate_bytes_per_s: Option<u64>,
     /// Propagation delay, ns.
     pub delay: Nanos,
-    /// Up to this much is added to the delay, evenly spread, without reordering, ns.
+    /// Up to this much is added to the delay, evenly spread, ns.
     pub jitter: Nanos,
+    /// Jitter lets packets overtake each other.
+    pub jitter_reorders: bool,
+    /// What has come waits for the end of a slot.
+    pub slots: Option<Slots>,
+    /// Drops what comes faster than it allows, before the queue.
+    pub policer: Option<Policer>,
     /// Loss, decided before the queue.
     pub loss: Loss,
     /// Share of packets that arrive late, so that others overtake them.
@@ -56,6 +80,9 @@ impl LinkConfig {
         rate_bytes_per_s: None,
         delay: 0,
         jitter: 0,
+        jitter_reorders: false,
+        slots: None,
+        policer: None,
         loss: Loss::None,
         reorder_ratio: 0.0,
         reorder_extra: 0,

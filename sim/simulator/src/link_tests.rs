@@ -126,6 +126,53 @@ fn jitter_keeps_the_order_and_reordering_does_not() {
 }
 
 #[test]
+fn jitter_that_reorders_lets_packets_overtake() {
+    let mut jittery = link(|c| {
+        c.jitter = 5 * MILLISECOND;
+        c.jitter_reorders = true;
+    });
+    for i in 0..100 {
+        jittery.send(0, 100, false, i);
+    }
+    let order: Vec<u32> = drain(&mut jittery).iter().map(|a| a.1).collect();
+    assert!(!order.is_sorted(), "{order:?}");
+    assert_eq!(order.len(), 100);
+}
+
+#[test]
+fn what_comes_in_a_slot_arrives_at_its_end() {
+    let length = 5 * MILLISECOND;
+    let mut slotted = link(|c| {
+        c.slots = Some(Slots {
+            least: length,
+            most: length,
+        });
+    });
+    for i in 0..12 {
+        slotted.send(0, 1000, false, i);
+    }
+    // They leave the queue after 1 to 12 ms, and travel for 10.
+    let times: Vec<u64> = drain(&mut slotted).iter().map(|a| a.0 / 1000).collect();
+    let expected = [[15; 5], [20; 5]].concat();
+    assert_eq!(times[..10], expected);
+    assert_eq!(times[10..], [25, 25]);
+}
+
+#[test]
+fn a_policer_drops_what_its_bucket_does_not_allow() {
+    let mut policed = link(|c| {
+        c.policer = Some(Policer {
+            rate_bytes_per_s: 100_000,
+            burst_bytes: 5_000,
+        });
+    });
+    let fates: Vec<Fate> = (0..10).map(|i| policed.send(0, 1000, false, i)).collect();
+    assert_eq!(fates.iter().filter(|f| **f == Fate::Queued).count(), 5);
+    assert_eq!(policed.stats().dropped, 5);
+    assert_eq!(drain(&mut policed).len(), 5);
+}
+
+#[test]
 fn a_duplicate_is_a_second_packet_behind_the_first() {
     let mut link = link(|c| c.duplicate_ratio = 1.0);
     link.send(0, 1000, false, 7);

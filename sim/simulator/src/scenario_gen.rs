@@ -75,6 +75,7 @@ fn outside(rng: &mut Rng, rate: Option<u64>, delay: Nanos) -> LinkConfig {
         queue_bytes: queue,
         ecn_mark_bytes: rng.chance(0.3).then_some(queue / 4),
         drops_not_ect: false,
+        ..LinkConfig::WIRE
     }
 }
 

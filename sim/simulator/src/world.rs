@@ -44,6 +44,8 @@ pub struct World {
     boxed: Vec<(Side, Vec<u8>)>,
     far: Option<FarBox>,
     due: Vec<usize>,
+    /// Clients that have got something at this time and have not answered.
+    merged: Vec<usize>,
 }
 
 /// A box beside the clients, with no way between: they are on its inside.
@@ -98,6 +100,7 @@ impl World {
             boxed: Vec::new(),
             far: None,
             due: Vec::new(),
+            merged: Vec::new(),
         }
     }
 
@@ -234,11 +237,12 @@ impl World {
                     let frame = marked(arrival.item, arrival.marked_ce);
                     match &mut self.far {
                         Some(far) => far.to_do.push_back((Side::Outside, frame)),
-                        None => self.reach_end(Side::Outside, frame),
+                        None => self.reach_client(frame),
                     }
                 }
             }
         }
+        self.answer_merged();
         if middlebox.poll_at().is_some_and(|at| at <= now) {
             middlebox.on_timer(now, &mut self.boxed);
             self.leave_box(middlebox);
@@ -358,6 +362,26 @@ impl World {
             ends.end(side).on_too_big(&message);
             self.drain(index, side);
         }
+    }
+
+    /// What arrives together is one packet to a client, and answered once (Linux GRO, `net/core/gro.c` 6.12).
+    fn reach_client(&mut self, frame: Vec<u8>) {
+        let Some((index, _)) = self.find(&frame) else {
+            return self.reach_end(Side::Outside, frame);
+        };
+        let ends = &mut self.connections[index];
+        ends.end(Side::Outside).on_frame(self.now, &frame);
+        if self.merged.last() != Some(&index) {
+            self.merged.push(index);
+        }
+    }
+
+    fn answer_merged(&mut self) {
+        let mut merged = std::mem::take(&mut self.merged);
+        for index in merged.drain(..) {
+            self.drain(index, Side::Outside);
+        }
+        self.merged = merged;
     }
 
     fn run_timers(&mut self) {

@@ -4,13 +4,14 @@ use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
 use super::base::{millis, seconds};
-use crate::setup::{Bottleneck, Change, Direction, Loss};
+use crate::setup::{Bottleneck, Change, Direction, Loss, Policer};
 
 /// A full-sized packet with its Ethernet header, bytes.
 pub(super) const PACKET_BYTES: f64 = 1514.0;
 const RATE_MIN_MBIT: f64 = 0.01;
 const RATE_MAX_MBIT: f64 = 100_000.0;
 const RTT_MAX_MS: f64 = 10_000.0;
+const SLOT_MAX_MS: f64 = 1_000.0;
 const QUEUE_MAX_PACKETS: f64 = 1e6;
 const LATEST_S: f64 = 86_400.0;
 
@@ -29,6 +30,11 @@ struct Link {
     loss: Loss,
     ack_loss: f64,
     jitter_ms: f64,
+    ack_jitter_ms: f64,
+    jitter_reorders: bool,
+    slots_ns: Option<(u64, u64)>,
+    ack_slots_ns: Option<(u64, u64)>,
+    policer: Option<Policer>,
     reorder: f64,
     reorder_ms: f64,
     duplicate: f64,
@@ -51,6 +57,11 @@ pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
         loss: Loss::None,
         ack_loss: 0.0,
         jitter_ms: 0.0,
+        ack_jitter_ms: 0.0,
+        jitter_reorders: false,
+        slots_ns: None,
+        ack_slots_ns: None,
+        policer: None,
         reorder: 0.0,
         reorder_ms: 0.0,
         duplicate: 0.0,
@@ -126,11 +137,26 @@ impl Link {
         }
         for (key, place) in [
             ("jitter_ms", &mut self.jitter_ms),
+            ("ack_jitter_ms", &mut self.ack_jitter_ms),
             ("reorder_ms", &mut self.reorder_ms),
         ] {
             if let Some(value) = section.take(key) {
                 *place = value.number(0.0..=RTT_MAX_MS, "ms")?;
             }
+        }
+        for (key, place) in [
+            ("slots_ms", &mut self.slots_ns),
+            ("ack_slots_ms", &mut self.ack_slots_ns),
+        ] {
+            if let Some(value) = section.take(key) {
+                *place = slots(value)?;
+            }
+        }
+        if let Some(value) = section.take("jitter_reorders") {
+            self.jitter_reorders = value.boolean()?;
+        }
+        if let Some(value) = section.take("policer") {
+            self.policer = Some(policer(value)?);
         }
         if let Some(value) = section.take("ecn_mark_packets") {
             self.ecn_mark_packets = Some(value.number(0.0..=QUEUE_MAX_PACKETS, "packets")?);
@@ -222,6 +248,9 @@ impl Link {
             rate_bits_per_s: (self.rate_mbit * 1e6).round() as u64,
             delay_ns: millis(self.rtt_ms) / 2,
             jitter_ns: millis(self.jitter_ms),
+            jitter_reorders: self.jitter_reorders,
+            slots_ns: self.slots_ns,
+            policer: self.policer,
             loss: self.loss,
             reorder_ratio: self.reorder,
             reorder_extra_ns: millis(self.reorder_ms),
@@ -231,7 +260,9 @@ impl Link {
             drops_not_ect: self.drops_not_ect,
         };
         let up = Direction {
-            jitter_ns: 0,
+            jitter_ns: millis(self.ack_jitter_ms),
+            slots_ns: self.ack_slots_ns,
+            policer: None,
             loss: match self.ack_loss {
                 0.0 => Loss::None,
                 ratio => Loss::Independent { ratio },
@@ -243,6 +274,35 @@ impl Link {
         };
         (down, up)
     }
+}
+
+/// `[3, 12]`: slots of 3 to 12 ms; `[0, 0]`: none.
+fn slots(value: Value<'_>) -> Result<Option<(u64, u64)>, Wrong> {
+    let span = value.span();
+    let ends = value.list("[3, 12]")?;
+    let [least, most] = &ends[..] else {
+        let what = "slots have a shortest and a longest length";
+        return Err(Wrong::new(span, what, "write for example [3, 12]"));
+    };
+    let read = |value: &Value<'_>| value.number(0.0..=SLOT_MAX_MS, "ms").map(millis);
+    let (least, most) = (read(least)?, read(most)?);
+    if least > most || most > 0 && least == 0 {
+        let what = "the shortest slot is longer than the longest, or without length";
+        return Err(Wrong::new(span, what, "write for example [3, 12]"));
+    }
+    Ok((most > 0).then_some((least, most)))
+}
+
+fn policer(value: Value<'_>) -> Result<Policer, Wrong> {
+    let mut section = value.section("policer")?;
+    let rate_mbit = read_rate(&section.need("rate_mbit", "20")?)?;
+    let burst = section.need("burst_kb", "64")?;
+    let burst_kb = burst.number(PACKET_BYTES / 1e3..=QUEUE_MAX_PACKETS, "kB")?;
+    section.finish()?;
+    Ok(Policer {
+        rate_bits_per_s: (rate_mbit * 1e6).round() as u64,
+        burst_bytes: (burst_kb * 1e3).round() as u64,
+    })
 }
 
 fn gilbert_elliott(value: Value<'_>) -> Result<Loss, Wrong> {

@@ -23,7 +23,7 @@ use windlass_sim::{EngineBox, Middlebox, Wire};
 pub use run::run;
 
 use super::Backend;
-use crate::leftovers::{check_interrupted, interrupted};
+use crate::cleanup::{check_interrupted, interrupted};
 
 /// The simulator. Uses every core; results come in the order of the setups.
 #[derive(Clone, Copy, Default, Debug)]
@@ -146,6 +146,7 @@ mod tests {
             queue_bytes: 200_000,
             ecn_mark_bytes: None,
             drops_not_ect: false,
+            ..Direction::default()
         };
         let up = Direction {
             loss: Loss::None,

@@ -2,7 +2,7 @@
 
 use windlass_experiment::observed::{LinkObserved, ProbesObserved};
 use windlass_experiment::setup::{self, Direction, Setup};
-use windlass_sim::link::{LinkConfig, LinkStats, Loss};
+use windlass_sim::link::{LinkConfig, LinkStats, Loss, Policer, Slots};
 use windlass_sim::network_spec::{
     Bottleneck, Change, CrossTraffic, NetworkSpec, Probe, ProbeStats, Way,
 };
@@ -64,6 +64,14 @@ fn link(direction: &Direction) -> LinkConfig {
         rate_bytes_per_s: (rate > 0).then(|| (rate / 8).max(1)),
         delay: direction.delay_ns,
         jitter: direction.jitter_ns,
+        jitter_reorders: direction.jitter_reorders,
+        slots: direction
+            .slots_ns
+            .map(|(least, most)| Slots { least, most }),
+        policer: direction.policer.map(|policer| Policer {
+            rate_bytes_per_s: (policer.rate_bits_per_s / 8).max(1),
+            burst_bytes: policer.burst_bytes,
+        }),
         loss: loss(direction.loss),
         reorder_ratio: direction.reorder_ratio,
         reorder_extra: direction.reorder_extra_ns,

@@ -45,6 +45,7 @@ fn line() -> Setup {
         queue_bytes: 625_000,
         ecn_mark_bytes: None,
         drops_not_ect: false,
+        ..Direction::default()
     };
     let up = Direction {
         rate_bits_per_s: 0,

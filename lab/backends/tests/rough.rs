@@ -1,0 +1,49 @@
+//! The paths of experiments/rough.toml in virtual time: as fast as BBR in the server where timing is irregular. The bars of
+//! the file are for the guest and five repetitions; these are for two, and for `make test`.
+
+use windlass_experiment::{Experiment, Settings, Setup, check, rows};
+use windlass_lab::backend::Backend;
+use windlass_lab::backend::sim::Sim;
+
+const FILE: &str = include_str!("../../../experiments/rough.toml");
+
+const BARS: &str = r#"
+[[check]]
+name = "intact"
+metric = "failed_percent"
+over = "pooled"
+at_most = 0
+[[check]]
+name = "on the whole"
+of = ["box-off", "box-early"]
+to = "bbr"
+over = "geometric_mean"
+at_most = 1.03
+[[check]]
+name = "on the worst path"
+of = ["box-off", "box-early"]
+to = "bbr"
+over = "max"
+at_most = 1.3
+"#;
+
+#[test]
+fn behind_the_box_irregular_timing_costs_no_more_than_in_the_server() {
+    let (paths, _) = FILE.split_once("[[check]]").expect("it ends with checks");
+    let settings = Settings {
+        repetitions: Some(2),
+        seed: None,
+    };
+    let read = Experiment::parse(&format!("{paths}{BARS}"), "rough.toml", settings);
+    let mut experiment = read.unwrap_or_else(|e| panic!("{e}"));
+    let contestants = ["bbr", "box-off", "box-early"].map(str::to_owned);
+    experiment.select(&contestants, &[]).expect("contestants");
+    let setups: Vec<Setup> = experiment.runs.iter().map(|r| r.setup.clone()).collect();
+    let mut lines = Vec::new();
+    let mut take = |run: usize, came| lines.extend(rows::of(&experiment, run, &came));
+    Sim.run(&setups, &mut take).expect("simulated");
+    for verdict in check::all(&experiment, &lines) {
+        println!("{}: {:?}", verdict.name, verdict.value);
+        assert!(verdict.pass, "{verdict:?}");
+    }
+}
