@@ -311,6 +311,10 @@ impl CongestionControl for Bbr {
         }
     }
 
+    fn on_pipe_full(&mut self, _now: Nanos, _path: &Path) {
+        self.full_bw_reached = true;
+    }
+
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,

@@ -317,6 +317,11 @@ impl CongestionControl for Bbr3 {
         }
     }
 
+    fn on_pipe_full(&mut self, _now: Nanos, _path: &Path) {
+        self.full.now = true;
+        self.full.reached = true;
+    }
+
     fn control(&self) -> Control {
         Control {
             cwnd: self.cwnd,

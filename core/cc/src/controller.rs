@@ -27,7 +27,7 @@ pub struct Controller {
     failed: Option<Failed>,
     /// It has not been told yet.
     #[serde(skip)]
-    untold: bool,
+    unreported: bool,
 }
 
 /// A plugin has failed, and the policy's fallback is in charge.
@@ -51,7 +51,7 @@ impl Controller {
             warm: None,
             mss: mss(path),
             failed: None,
-            untold: false,
+            unreported: false,
         };
         controller.replace_failed(path);
         controller.refresh();
@@ -65,8 +65,8 @@ impl Controller {
 
     /// The same, told once.
     pub fn take_failed(&mut self) -> Option<Failed> {
-        let untold = core::mem::take(&mut self.untold);
-        let failed = self.failed.filter(|_| untold)?;
+        let unreported = core::mem::take(&mut self.unreported);
+        let failed = self.failed.filter(|_| unreported)?;
         failed.plugin.description().code.on_fault(failed.fault);
         Some(failed)
     }
@@ -85,7 +85,7 @@ impl Controller {
         };
         self.switch(fallback, path, path.delivered);
         self.failed = Some(failed);
-        self.untold = true;
+        self.unreported = true;
         true
     }
 
@@ -177,6 +177,12 @@ impl Controller {
         if self.replace_failed(path) {
             self.algorithm.on_idle_restart(now, idle, path);
         }
+        self.refresh();
+    }
+
+    /// In start-up more was sent for a round trip than the path carries.
+    pub fn on_pipe_full(&mut self, now: Nanos, path: &Path) {
+        self.algorithm.on_pipe_full(now, path);
         self.refresh();
     }
 

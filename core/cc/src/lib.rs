@@ -147,6 +147,10 @@ pub trait CongestionControl: Clone + core::fmt::Debug {
     /// Sending resumes after `idle` nanoseconds with nothing in flight.
     fn on_idle_restart(&mut self, _now: Nanos, _idle: Nanos, _path: &Path) {}
 
+    /// In start-up the sender has sent more than the path carries for a round trip: the pipe is full. One that paces an
+    /// algorithm below what it asks for finds that out, and the algorithm cannot.
+    fn on_pipe_full(&mut self, _now: Nanos, _path: &Path) {}
+
     /// What may be in flight and how fast it may leave.
     fn control(&self) -> Control;
 

@@ -192,6 +192,8 @@ macro_rules! registry {
                 fn on_spurious(&mut self, now: Nanos, path: &Path);
                 /// See [`CongestionControl::on_idle_restart`].
                 fn on_idle_restart(&mut self, now: Nanos, idle: Nanos, path: &Path);
+                /// See [`CongestionControl::on_pipe_full`].
+                fn on_pipe_full(&mut self, now: Nanos, path: &Path);
             );
 
             /// See [`CongestionControl::control`].

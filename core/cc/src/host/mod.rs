@@ -239,6 +239,11 @@ impl Host {
         self.controller.on_ack(&event, &self.path);
     }
 
+    /// In start-up more was sent for a round trip than the path carries: the pipe is full.
+    pub fn pipe_full(&mut self, now: Nanos) {
+        self.controller.on_pipe_full(now, &self.path);
+    }
+
     fn congestion(&mut self, now: Nanos, signal: Signal, before: u64, lost: u64) {
         let event = CongestionEvent {
             now,

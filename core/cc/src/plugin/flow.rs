@@ -156,6 +156,9 @@ impl Plugin {
         self.call(Event::IdleRestart(idle), now, path);
     }
 
+    /// Its interface has no such event: it finds out by itself.
+    pub(crate) fn on_pipe_full(&mut self, _: Nanos, _: &Path) {}
+
     pub(crate) fn control(&self) -> Control {
         self.flow.control
     }

@@ -160,7 +160,9 @@ impl Flow {
         self.host.delivered(&mut score.ack, &delivery);
         score.repaired |= piece.transmissions > 1;
         if once {
-            self.train.on_delivered(sent_at, piece.end, piece.copies);
+            if let Some(train) = &mut self.train {
+                train.on_delivered(sent_at, piece.end, piece.copies);
+            }
             score.ack.offer_rtt(sent_at);
         }
     }
@@ -245,7 +247,12 @@ impl Flow {
             self.board.allow_probe();
         }
         self.host.measure(&mut score.ack, now);
-        self.train.on_ack(score.ack.at(), self.host.path());
+        if let Some(train) = &mut self.train {
+            train.on_ack(score.ack.at(), self.host.path());
+            if train.judge(now, self.host.counts().0, self.host.path()) {
+                self.host.pipe_full(now);
+            }
+        }
         let news = score.ack.delivered() > 0 || score.ack.acked() > 0;
         self.finish_probe(now, dsack, score.ack.before());
         if news {

@@ -143,9 +143,17 @@ impl Flow {
             switch_condition: review.and_then(Review::in_force),
             in_senders_hands: self.hands.back_until.is_some(),
             in_recovery: self.host.is_reacting(),
-            limited_by: self.pacing.limited_by,
+            limited_by: self.limited_by(),
             watched: self.watched(),
             pass: self.hands.pass,
+        }
+    }
+
+    fn limited_by(&self) -> LimitedBy {
+        let guessed = self.train.as_ref().is_some_and(|train| train.is_unproven());
+        match self.pacing.limited_by {
+            LimitedBy::Pacing if guessed => LimitedBy::Guess,
+            by => by,
         }
     }
 

@@ -110,6 +110,8 @@ pub enum LimitedBy {
     Tenant,
     /// The receiver's window.
     Receiver,
+    /// Windlass itself: it paces below what the algorithm wants, at a guess about the bottleneck that nothing has proven yet.
+    Guess,
 }
 
 impl LimitedBy {
@@ -121,6 +123,7 @@ impl LimitedBy {
             LimitedBy::Pacing => "pacing",
             LimitedBy::Tenant => "tenant",
             LimitedBy::Receiver => "receiver",
+            LimitedBy::Guess => "guess",
         }
     }
 }
@@ -159,7 +162,8 @@ pub(crate) struct Flow {
     /// What the sender has said, for packets of it that leave later.
     words: Words,
     hands: Hands,
-    train: Train,
+    /// `None` where trains of ACKs are of no use.
+    train: Option<Box<Train>>,
     copies: Copies,
     /// When the newest ACK came, at the earliest.
     pub acked_at: Nanos,
@@ -170,7 +174,7 @@ pub(crate) struct Flow {
 }
 
 /// What a flow takes, bytes: a million of them are a matter of memory. The algorithm's state comes to it, 136 to 424.
-const _: () = assert!(size_of::<Flow>() <= 1_504 && size_of::<Cold>() <= 296);
+const _: () = assert!(size_of::<Flow>() <= 1_400 && size_of::<Cold>() <= 296);
 const _: () = assert!(size_of::<Scoreboard>() <= 264 && size_of::<Host>() <= 384);
 
 /// When the flow's own timers are due.
@@ -279,7 +283,7 @@ impl Flow {
                 ..Words::default()
             },
             hands: Hands::default(),
-            train: Train::default(),
+            train: Some(Box::default()),
             copies: Copies::default(),
             acked_at: now,
             receiver_edge: setup.first_edge,

@@ -126,7 +126,7 @@ impl Flow {
     /// When a flow that is limited so wants to be called.
     pub(super) fn waits_until(&self) -> Option<Nanos> {
         match self.pacing.limited_by {
-            LimitedBy::Pacing => Some(self.pacing.pacer.next),
+            LimitedBy::Pacing | LimitedBy::Guess => Some(self.pacing.pacer.next),
             LimitedBy::Tenant => self.pacing.turn,
             LimitedBy::Sender => self.copies.poll_at(),
             LimitedBy::Receiver => self

@@ -16,6 +16,9 @@ const ROOM_GRACE: Nanos = 2 * MILLISECOND;
 /// its own (RFC 3522). After that the old value would only inflate the RTT that the sender measures.
 const OLD_TSVAL_TRANSMISSIONS: u8 = 2;
 
+/// A queue stands where the RTT has grown by this part.
+const BURST_RTT_PARTS: Nanos = 2;
+
 impl Flow {
     /// Sends what may be sent now.
     pub(crate) fn pump<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
@@ -167,6 +170,7 @@ impl Flow {
     /// bottleneck is known, early flights go out in bursts of an eighth of an RTT: spreading them
     /// would look like queueing delay to a sender that runs HyStart.
     pub(crate) fn update_pacing(&mut self) {
+        self.keep_train();
         let wanted = self.wanted_pacing_rate();
         self.pacing.rate = match self.verdict.cap {
             Some(cap) => Some(wanted.map_or(cap, |rate| rate.min(cap))),
@@ -186,22 +190,26 @@ impl Flow {
             _ => wanted_rate(&control, path.srtt),
         };
         if self.verdict.headroom && control.phase == Phase::Startup {
-            return Some(match self.train.bottleneck() {
-                Some(found) => {
-                    let known = found.max(path.max_bw);
-                    // A queue that shows is at the bottleneck: what it delivers is its rate. A
-                    // train names up to a sixth too much, where ACKs were compressed.
-                    let queued = path.latest_rtt > path.min_rtt + path.min_rtt / 8;
-                    if queued {
-                        path.max_bw.max(found - found / 6)
-                    } else {
-                        known + known / 10
-                    }
-                }
-                None => rate.max(by_window(800)),
-            });
+            // Where a queue stands, a burst shows nothing more, and overflows it.
+            let queue_stands = path.srtt > path.min_rtt + path.min_rtt / BURST_RTT_PARTS;
+            let burst = || match queue_stands {
+                true => rate,
+                false => rate.max(by_window(800)),
+            };
+            let cap = self.train.as_ref().and_then(|train| train.cap(path));
+            return Some(cap.unwrap_or_else(burst));
         }
         Some(rate)
+    }
+
+    /// Trains are looked at while they are of use: in start-up, and for a flow that is only watched.
+    fn keep_train(&mut self) {
+        let starts = self.verdict.headroom && self.host.control().phase == Phase::Startup;
+        match (starts || !self.enforcing(), &self.train) {
+            (true, None) => self.train = Some(Box::default()),
+            (false, Some(_)) => self.train = None,
+            _ => {}
+        }
     }
 
     /// After a packet of so many bytes: whatever the rate, one may leave in a round trip, unless the
@@ -269,6 +277,13 @@ impl Flow {
             self.pacing.limited_by == LimitedBy::Cwnd,
             self.board.inflight(),
         );
+        let by_pacing = self.pacing.limited_by == LimitedBy::Pacing;
+        if let Some(train) = &mut self.train
+            && train.holds_back(ctx.now, by_pacing)
+        {
+            // The algorithm must conclude nothing from growth that the box has kept from coming.
+            self.host.app_limited(self.board.inflight());
+        }
         let room =
             self.view.edge().saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
         let has_room = self.pacing.limited_by == LimitedBy::Sender && room;
@@ -277,7 +292,13 @@ impl Flow {
             return;
         }
         let since = *self.pacing.idle_room_since.get_or_insert(ctx.now);
-        if ctx.now - since >= ROOM_GRACE && self.board.inflight() < self.host.control().cwnd {
+        let control = self.host.control();
+        let full = match control.phase {
+            // Start-up goes on while samples are the sender's: what fills the path as it is known is not the sender's to limit.
+            Phase::Startup => control.cwnd.min(self.host.path().bdp() * 2),
+            _ => control.cwnd,
+        };
+        if ctx.now - since >= ROOM_GRACE && self.board.inflight() < full {
             self.host.app_limited(self.board.inflight());
         }
     }

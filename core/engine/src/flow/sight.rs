@@ -1,6 +1,6 @@
 //! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
 
-use super::{Copies, Flow, Train};
+use super::{Copies, Flow};
 use crate::conn::Known;
 use crate::context::Context;
 use crate::{Pool, seq};
@@ -16,7 +16,7 @@ impl Flow {
         self.free_packets(ctx);
         ctx.held.segments -= self.board.forget_all();
         self.copies = Copies::default();
-        self.train = Train::default();
+        self.train = None;
         self.timers.backoff = 0;
         self.host.forget_episodes();
         self.words.cwr_due = false;

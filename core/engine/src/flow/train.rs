@@ -1,8 +1,11 @@
 //! The bottleneck's rate from trains of ACKs, before the pipe is full.
 //!
-//! Early flights leave in bursts. Where the ACKs of a burst come back clearly slower than the burst
-//! went out, their rate is the bottleneck's, and start-up can be paced at it rather than overshoot:
-//! the sender's RTT stays flat.
+//! Early flights leave in bursts. Where the ACKs of a burst come back clearly slower than the burst went out, their
+//! rate may be the bottleneck's, and start-up can be paced at it rather than overshoot: the sender's RTT stays flat.
+//!
+//! One train is a guess, and timing is noise. ACKs that came unevenly say nothing. What is sent is paced a little
+//! faster than the guess: where the path carries that, the guess was wrong, and more is tried; where it has not for a round
+//! trip, the guess is believed. Until then the box, and not the path, is what holds the flow back.
 
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Path, rate_over};
 
@@ -13,6 +16,18 @@ const BREAK_RTT_PARTS: Nanos = 8;
 /// So does one that may be a delayed ACK (40 ms on Linux), ns: the last segment of a flight is
 /// acknowledged late, and says nothing about the path.
 const BREAK_AT_MOST: Nanos = 25 * MILLISECOND;
+/// A train in which one gap is this part of it longer than its bytes explain says nothing.
+const UNEVEN_PARTS: Nanos = 4;
+/// Two trains agree if they differ by this part at most.
+const AGREE_PARTS: ByteRate = 5;
+/// How much faster than a guess packets leave, after so many that were wrong, and what part of that shows that the path
+/// carries it, per cent.
+const TRY_PERCENT: [u64; 4] = [115, 125, 140, 160];
+const CARRIED_PERCENT: u64 = 93;
+/// The path is looked at over this part of an RTT, and so many times in a row it must have failed to carry more before
+/// a guess is believed.
+const LOOK_RTT_PARTS: Nanos = 2;
+const PROOFS: u8 = 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Mark {
@@ -23,19 +38,108 @@ struct Mark {
     acked_at: Nanos,
 }
 
-/// The train under way, and the best found so far.
+/// What is thought of the bottleneck.
+#[derive(Clone, Copy, Debug)]
+struct Guess {
+    rate: ByteRate,
+    /// How many before it were wrong.
+    wrong: u8,
+    /// How often the path has not carried more.
+    proofs: u8,
+    /// Packets have been held back at its rate since then.
+    held_since: Option<Nanos>,
+    /// When the look at the path began, and what had been delivered then.
+    look: Option<(Nanos, u64)>,
+}
+
+impl Guess {
+    /// Bytes per second that are sent to find out whether it is right.
+    fn tried(&self) -> ByteRate {
+        let step = usize::from(self.wrong).min(TRY_PERCENT.len() - 1);
+        self.rate * TRY_PERCENT[step] / 100
+    }
+}
+
+/// The train under way, and what trains have shown.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Train {
     first: Option<Mark>,
     last: Option<Mark>,
     newest: Option<(Nanos, u64, u32)>,
-    found: Option<ByteRate>,
+    /// The longest gap between two ACKs of the train, ns, and the bytes of the second.
+    gap: (Nanos, u64),
+    /// What the train under way, and the one before it, say of the rate; 0: nothing.
+    says: ByteRate,
+    said: ByteRate,
+    guess: Option<Guess>,
+    /// The path carries at least this.
+    carried: ByteRate,
 }
 
 impl Train {
     /// The rate of the bottleneck as far as trains have shown it, bytes per second.
     pub(crate) fn bottleneck(&self) -> Option<ByteRate> {
-        self.found
+        self.guess.map(|guess| guess.rate)
+    }
+
+    /// At most so many bytes per second leave in start-up.
+    pub(crate) fn cap(&self, path: &Path) -> Option<ByteRate> {
+        let guess = self.guess?;
+        if guess.proofs < PROOFS {
+            return Some(guess.tried());
+        }
+        // What a full path delivers is its rate. A train names up to a sixth too much, where ACKs were compressed.
+        Some(path.max_bw.max(guess.rate - guess.rate / 6))
+    }
+
+    /// A guess that nothing has proven holds back what leaves at `now`.
+    pub(crate) fn holds_back(&mut self, now: Nanos, by_pacing: bool) -> bool {
+        let Some(guess) = &mut self.guess else {
+            return false;
+        };
+        match by_pacing {
+            true => _ = guess.held_since.get_or_insert(now),
+            false => guess.held_since = None,
+        }
+        by_pacing && guess.proofs < PROOFS
+    }
+
+    /// There is a guess that nothing has proven.
+    pub(crate) fn is_unproven(&self) -> bool {
+        self.guess.is_some_and(|guess| guess.proofs < PROOFS)
+    }
+
+    /// What the path carries of what was held back tells whether the guess was right. True if it is proven now.
+    pub(crate) fn judge(&mut self, now: Nanos, delivered: u64, path: &Path) -> bool {
+        self.carried = self.carried.max(path.max_bw);
+        let Some(guess) = &mut self.guess else {
+            return false;
+        };
+        let tried = guess.tried();
+        let sent_held = |since: Nanos| since + path.latest_rtt <= now;
+        if !guess.held_since.is_some_and(sent_held) {
+            guess.look = None;
+            return false;
+        }
+        let (began, before) = *guess.look.get_or_insert((now, delivered));
+        if now - began < path.srtt / LOOK_RTT_PARTS {
+            return false;
+        }
+        guess.look = Some((now, delivered));
+        let carried = rate_over(delivered - before, now - began);
+        if carried * 100 >= tried * CARRIED_PERCENT {
+            self.carried = self.carried.max(carried);
+            *guess = Guess {
+                rate: carried,
+                wrong: guess.wrong.saturating_add(1),
+                proofs: 0,
+                held_since: Some(now),
+                look: None,
+            };
+            return false;
+        }
+        guess.proofs = guess.proofs.saturating_add(1);
+        guess.proofs == PROOFS
     }
 
     /// A segment that was sent exactly once has been delivered.
@@ -68,19 +172,48 @@ impl Train {
         let followed = self.last.replace(mark);
         let (Some(first), Some(last)) = (self.first.filter(|_| !broken), followed) else {
             self.first = Some(mark);
+            self.gap = (0, 0);
+            if self.says > 0 {
+                (self.said, self.says) = (self.says, 0);
+            }
             return;
         };
         let copied = u64::from(last.copies - first.copies) * u64::from(path.mss);
         let bytes = last.end - first.end + copied;
-        if bytes < TRAIN_SEGMENTS * u64::from(path.mss) {
-            return;
+        if bytes >= TRAIN_SEGMENTS * u64::from(path.mss) {
+            self.look_at(first, last, bytes);
         }
+        // The gap before the newest is not the train's yet.
+        if now - last.acked_at > self.gap.0 {
+            self.gap = (now - last.acked_at, end - last.end);
+        }
+    }
+
+    /// A train that is long enough.
+    fn look_at(&mut self, first: Mark, last: Mark, bytes: u64) {
         // ACKs that came in one batch have no span, and say nothing.
         let ack_span = last.acked_at - first.acked_at;
         let send_span = last.sent_at.saturating_sub(first.sent_at);
-        if send_span * 5 < ack_span * 4 {
-            let rate = rate_over(bytes, ack_span);
-            self.found = Some(self.found.map_or(rate, |found| found.max(rate)));
+        let fair = (u128::from(self.gap.1) * u128::from(ack_span) / u128::from(bytes)) as Nanos;
+        let uneven = self.gap.0.saturating_sub(fair) >= ack_span / UNEVEN_PARTS;
+        if uneven || send_span * 5 >= ack_span * 4 {
+            return;
+        }
+        let rate = rate_over(bytes, ack_span);
+        self.says = rate;
+        // One train is not enough.
+        if rate.abs_diff(self.said) > self.said / AGREE_PARTS {
+            return;
+        }
+        let known = self.guess.map_or(0, |guess| guess.rate);
+        if rate > known && rate > self.carried {
+            self.guess = Some(Guess {
+                rate,
+                wrong: self.guess.map_or(0, |guess| guess.wrong),
+                proofs: 0,
+                held_since: self.guess.and_then(|guess| guess.held_since),
+                look: None,
+            });
         }
     }
 }
@@ -89,32 +222,62 @@ impl Train {
 mod tests {
     use super::*;
 
-    fn run(spacing_out: Nanos, spacing_back: Nanos) -> Option<ByteRate> {
-        let mut path = Path::new(1000);
-        path.on_rtt(100 * MILLISECOND);
-        let mut train = Train::default();
-        for i in 1..=40u64 {
-            train.on_delivered(i * spacing_out, i * 1000, 0);
-            train.on_ack(100 * MILLISECOND + i * spacing_back, &path);
+    const MSS: u64 = 1000;
+    const RTT: Nanos = 100 * MILLISECOND;
+
+    fn path() -> Path {
+        let mut path = Path::new(MSS as u32);
+        path.on_rtt(RTT);
+        path
+    }
+
+    /// Trains of 40 segments, one an RTT: spacing when they leave, and when the ACKs come back.
+    fn run(trains: &[(Nanos, Nanos)]) -> Train {
+        let (path, mut train, mut end) = (path(), Train::default(), 0);
+        for (n, (out, back)) in trains.iter().enumerate() {
+            let begin = n as Nanos * RTT;
+            for i in 1..=40 {
+                end += MSS;
+                train.on_delivered(begin + i * out, end, 0);
+                train.on_ack(begin + RTT + i * back, &path);
+            }
         }
-        train.bottleneck()
+        train
     }
 
     #[test]
-    fn a_burst_that_comes_back_slower_names_the_bottleneck() {
-        assert_eq!(run(10_000, 200_000), Some(5_000_000));
+    fn two_trains_that_come_back_slower_name_the_bottleneck() {
+        let slower = (10_000, 200_000);
+        assert_eq!(run(&[slower]).bottleneck(), None, "one is not enough");
+        assert_eq!(run(&[slower; 2]).bottleneck(), Some(5_000_000));
+        let disagree = [slower, (10_000, 400_000)];
+        assert_eq!(run(&disagree).bottleneck(), None);
+    }
+
+    /// After six segments there is a gap, as in a scheduler's service.
+    #[test]
+    fn uneven_trains_say_nothing() {
+        let (path, mut train) = (path(), Train::default());
+        for n in 0..4 {
+            for i in 1..=40u64 {
+                let late = if i > 6 { 6 * MILLISECOND } else { 0 };
+                train.on_delivered(n * RTT + i * 10_000, (n * 40 + i) * MSS, 0);
+                train.on_ack((n + 1) * RTT + i * 200_000 + late, &path);
+            }
+        }
+        assert_eq!(train.bottleneck(), None);
     }
 
     /// Nineteen segments in a burst, the odd last one acknowledged 40 ms late.
     #[test]
     fn a_delayed_ack_is_no_bottleneck() {
-        let mut path = Path::new(1000);
-        path.on_rtt(100 * MILLISECOND);
-        let mut train = Train::default();
-        for i in 1..=19u64 {
-            let late = if i == 19 { 40 * MILLISECOND } else { 0 };
-            train.on_delivered(i * 200_000, i * 1000, 0);
-            train.on_ack(100 * MILLISECOND + i * 200_000 + late, &path);
+        let (path, mut train) = (path(), Train::default());
+        for n in 0..2 {
+            for i in 1..=19u64 {
+                let late = if i == 19 { 40 * MILLISECOND } else { 0 };
+                train.on_delivered(n * RTT + i * 200_000, (n * 19 + i) * MSS, 0);
+                train.on_ack((n + 1) * RTT + i * 200_000 + late, &path);
+            }
         }
         assert_eq!(train.bottleneck(), None);
     }
@@ -122,12 +285,59 @@ mod tests {
     /// A worker that was late takes all of them at once.
     #[test]
     fn acks_that_came_together_say_nothing() {
-        assert_eq!(run(0, 0), None);
-        assert_eq!(run(200_000, 0), None);
+        assert_eq!(run(&[(0, 0); 2]).bottleneck(), None);
+        assert_eq!(run(&[(200_000, 0); 2]).bottleneck(), None);
     }
 
     #[test]
     fn a_train_that_keeps_its_pace_says_nothing() {
-        assert_eq!(run(200_000, 200_000), None);
+        assert_eq!(run(&[(200_000, 200_000); 2]).bottleneck(), None);
+    }
+
+    /// Sends at the cap for `rounds` half round trips over a path of `rate`, held back all the while.
+    fn hold_back(train: &mut Train, rate: ByteRate, rounds: u64) -> bool {
+        let path = path();
+        let (mut delivered, mut proven) = (0, false);
+        for tick in 0..rounds * 5 + 10 {
+            let now = SECOND + tick * 10 * MILLISECOND;
+            let cap = train.cap(&path).expect("a guess");
+            train.holds_back(now, true);
+            delivered += cap.min(rate) / 100;
+            proven |= train.judge(now, delivered, &path);
+        }
+        proven
+    }
+
+    const SECOND: Nanos = windlass_cc::SECOND;
+
+    #[test]
+    fn a_guess_that_the_path_confirms_is_believed() {
+        let mut train = run(&[(10_000, 200_000); 2]);
+        assert!(train.holds_back(SECOND, true), "not proven yet");
+        assert!(hold_back(&mut train, 5_000_000, 4));
+        assert!(!train.holds_back(2 * SECOND, true));
+        let cap = train.cap(&path()).expect("a guess");
+        assert!(cap <= 5_000_000, "no faster than the path: {cap}");
+    }
+
+    #[test]
+    fn a_guess_that_the_path_refutes_gives_way_to_more() {
+        let mut train = run(&[(10_000, 200_000); 2]);
+        assert!(
+            !hold_back(&mut train, 20_000_000, 10),
+            "not while more is carried"
+        );
+        let cap = train.cap(&path()).expect("a guess");
+        assert!(cap > 10_000_000, "{cap}");
+    }
+
+    #[test]
+    fn what_the_sender_itself_keeps_small_proves_nothing() {
+        let mut train = run(&[(10_000, 200_000); 2]);
+        assert!(!train.holds_back(SECOND, false));
+        let path = path();
+        let slow =
+            (0..100).any(|tick| train.judge(SECOND + tick * 10 * MILLISECOND, tick * 1_000, &path));
+        assert!(!slow);
     }
 }

@@ -143,7 +143,7 @@ impl Flow {
             first: start <= 1,
             delivery_rate: path.max_bw,
             min_rtt: least,
-            bottleneck: self.train.bottleneck(),
+            bottleneck: self.train.as_ref().and_then(|train| train.bottleneck()),
             loss_ratio: if calm > 0.0 {
                 calm_lost as f64 / calm
             } else {
