@@ -9,8 +9,8 @@ use std::thread;
 
 use windlass_policy::ConfigFile;
 
-use crate::control::Desk;
-use crate::{Reload, regular};
+use crate::control::Handler;
+use crate::{Reload, regular_file};
 
 /// Where a daemon looks for its configuration when nobody names one.
 pub const DEFAULT_CONFIG: &str = "/etc/windlass/windlass.toml";
@@ -44,7 +44,7 @@ pub fn read(path: &Path) -> Result<Vec<ConfigFile>, Unreadable> {
 }
 
 fn read_one(path: &Path) -> Result<ConfigFile, Unreadable> {
-    let text = regular::read(path, FILE_MAX_BYTES);
+    let text = regular_file::read(path, FILE_MAX_BYTES);
     let text = text.map_err(|source| unreadable(path, source))?;
     let name = path.display().to_string();
     Ok(ConfigFile { name, text })
@@ -82,9 +82,9 @@ fn unreadable(path: &Path, source: io::Error) -> Unreadable {
 pub(crate) struct Reader(Sender<()>);
 
 impl Reader {
-    pub(crate) fn start(reload: Option<Reload>, desk: Arc<Desk>) -> io::Result<Reader> {
+    pub(crate) fn start(reload: Option<Reload>, handler: Arc<Handler>) -> io::Result<Reader> {
         let (orders, received) = mpsc::channel();
-        let work = move || follow(&received, reload.as_ref(), &desk);
+        let work = move || follow(&received, reload.as_ref(), &handler);
         let named = thread::Builder::new().name("configuration".to_owned());
         named.spawn(work)?;
         Ok(Reader(orders))
@@ -96,21 +96,21 @@ impl Reader {
     }
 }
 
-fn follow(orders: &Receiver<()>, reload: Option<&Reload>, desk: &Desk) {
+fn follow(orders: &Receiver<()>, reload: Option<&Reload>, handler: &Handler) {
     while orders.recv().is_ok() {
         // Orders that came meanwhile are one: it reads what is there now.
         while orders.try_recv().is_ok() {}
         match reload {
-            Some(reload) => apply(reload, desk),
+            Some(reload) => apply(reload, handler),
             None => eprintln!("windlass: SIGHUP: there is no configuration file to read again"),
         }
     }
 }
 
 /// A mistake leaves the rules in charge as they are.
-fn apply(Reload { path, overrides }: &Reload, desk: &Desk) {
+fn apply(Reload { path, overrides }: &Reload, handler: &Handler) {
     let files = read(path).map_err(|e| e.to_string());
-    match files.and_then(|files| desk.apply(&files, overrides)) {
+    match files.and_then(|files| handler.apply(&files, overrides)) {
         Ok(_) => eprintln!("windlass: {} is in charge", path.display()),
         Err(error) => eprintln!("windlass: the rules stay as they were: {error}"),
     }

@@ -11,7 +11,7 @@ use std::time::Duration;
 use windlass_io::monotonic_ns;
 use windlass_policy::{Auto, Policy};
 
-use crate::regular;
+use crate::regular_file;
 
 /// How much learning a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(60);
@@ -24,7 +24,7 @@ const FILE_BYTES: u64 = 1 << 20;
 pub(crate) fn load(auto: &Auto) {
     let path = Path::new(&auto.config().file);
     let most = FILE_BYTES + auto.config().prefixes as u64 * BYTES_PER_PREFIX;
-    let text = match regular::read(path, most) {
+    let text = match regular_file::read(path, most) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
         Err(e) => return eprintln!("windlass: auto: {}: {e}", path.display()),

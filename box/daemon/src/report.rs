@@ -41,7 +41,8 @@ pub struct FlowReport {
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
     pub in_recovery: bool,
-    /// What limits it: `sender`, `cwnd`, `pacing`, `tenant` or `receiver`.
+    /// What limits it: `sender`, `cwnd`, `pacing`, `tenant`, `receiver`, or `guess`: the pace at which Windlass tests
+    /// what it takes for the bottleneck's rate.
     pub limited_by: String,
     /// Why it passes untouched, if it does.
     pub passed: Option<String>,

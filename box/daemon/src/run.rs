@@ -11,12 +11,12 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::config_files::Reader;
-use crate::control::{Condition, Desk, Server, Socket};
+use crate::control::{Condition, Handler, Server, Socket};
 use crate::faults::Faults;
 use crate::footprint::Footprint;
+use crate::interface_claim::InterfaceClaim;
 use crate::memory::{self, Saver};
 use crate::open::Opened;
-use crate::sole::Sole;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::{RunError, Settings, changes};
@@ -44,13 +44,13 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     let (events, incoming) = mpsc::channel();
     handle_signals(events.clone())?;
     let socket = Socket::bind(&settings.control_socket)?;
-    let sole = Sole::claim([&settings.driver.inside, &settings.driver.outside])?;
+    let sole = InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?;
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let trace = settings.trace.as_ref();
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
     let recorder = recorder.transpose()?;
     memory::load(settings.policy.auto());
-    let desk = Arc::new(Desk {
+    let handler = Arc::new(Handler {
         live: RwLock::new(None),
         condition: Mutex::new(Condition {
             trace_failed: recorder.as_ref().map(Recorder::failed),
@@ -64,13 +64,13 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
         started: Instant::now(),
     });
     changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
-    let mut supervisor = Supervisor::open(&settings, &desk, recorder.as_ref(), &events)?;
+    let mut supervisor = Supervisor::open(&settings, &handler, recorder.as_ref(), &events)?;
     let saver = Saver::start(&policy).map_err(RunError::thread)?;
-    let reader = Reader::start(settings.reload.clone(), Arc::clone(&desk));
+    let reader = Reader::start(settings.reload.clone(), Arc::clone(&handler));
     let reader = reader.map_err(RunError::thread)?;
     supervisor.opened().inspect(|what| opened(what));
-    let server = Server::start(socket, Arc::clone(&desk)).map_err(RunError::thread)?;
-    let outcome = watch(&mut supervisor, &desk, &reader, &incoming);
+    let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
+    let outcome = watch(&mut supervisor, &handler, &reader, &incoming);
     drop(server);
     let ended = supervisor.end();
     drop((saver, sole));
@@ -81,7 +81,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
 /// Returns when the daemon is to stop.
 fn watch(
     supervisor: &mut Supervisor<'_>,
-    desk: &Desk,
+    handler: &Handler,
     reader: &Reader,
     events: &Receiver<Event>,
 ) -> Result<(), RunError> {
@@ -94,11 +94,11 @@ fn watch(
         }
         // Workers that have begun meanwhile have to know, too; without any, nobody has.
         let full = footprint.is_full();
-        let _ = desk.with_live(|live| {
+        let _ = handler.with_live(|live| {
             live.workers.set_memory_full(full);
             Ok(())
         });
-        if let Some(unread) = desk.unread() {
+        if let Some(unread) = handler.unread() {
             faults.tell_unread(unread);
         }
         match events.recv_timeout(CHECK_INTERVAL) {

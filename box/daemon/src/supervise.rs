@@ -10,11 +10,11 @@ use windlass_io::watch::{Lookout, Port};
 use windlass_io::{Prefer, Session};
 
 use crate::bridge::{Home, Mended};
-use crate::control::{Desk, Trouble};
-use crate::crew::Crew;
+use crate::complaints::Complaints;
+use crate::control::{Handler, Trouble};
 use crate::open::{Opened, open};
 use crate::run::Event;
-use crate::told::Told;
+use crate::session_workers::SessionWorkers;
 use crate::trace::Recorder;
 use crate::{RunError, Settings};
 
@@ -28,18 +28,18 @@ const RETRY: Duration = Duration::from_secs(1);
 /// The box, open or waiting.
 pub(crate) struct Supervisor<'a> {
     settings: &'a Settings,
-    desk: &'a Desk,
+    handler: &'a Handler,
     recorder: Option<&'a Recorder>,
     events: Sender<Event>,
     lookout: Lookout,
     /// `None` while an interface is waited for.
-    crew: Option<Crew>,
-    /// Of the interfaces that the crew works on.
+    workers: Option<SessionWorkers>,
+    /// Of the interfaces that the workers works on.
     indices: [u32; 2],
     /// As it was at the start, and where the interfaces belong.
     bridge: Option<BridgeState>,
     home: Option<Home>,
-    told: Told,
+    told: Complaints,
     /// Why the box could not be opened again the last time.
     refused: Option<String>,
     ticks: u32,
@@ -53,7 +53,7 @@ impl<'a> Supervisor<'a> {
     /// [`RunError`]: at the start nothing is waited for.
     pub(crate) fn open(
         settings: &'a Settings,
-        desk: &'a Desk,
+        handler: &'a Handler,
         recorder: Option<&'a Recorder>,
         events: &Sender<Event>,
     ) -> Result<Supervisor<'a>, RunError> {
@@ -62,15 +62,15 @@ impl<'a> Supervisor<'a> {
         let (session, bridge) = open(&settings.driver)?;
         let mut supervisor = Supervisor {
             settings,
-            desk,
+            handler,
             recorder,
             events: events.clone(),
             lookout,
-            crew: None,
+            workers: None,
             indices: [0; 2],
             home: bridge.as_ref().map(Home::new),
             bridge,
-            told: Told::default(),
+            told: Complaints::default(),
             refused: None,
             ticks: 0,
             retry_at: Instant::now(),
@@ -84,7 +84,10 @@ impl<'a> Supervisor<'a> {
             return Err(RunError::InterfaceGone { name });
         }
         supervisor.employ(session, &ports)?;
-        let warnings = supervisor.crew.iter().flat_map(|crew| &crew.warnings);
+        let warnings = supervisor
+            .workers
+            .iter()
+            .flat_map(|workers| &workers.warnings);
         for warning in warnings {
             supervisor.told.know(&warning.what);
         }
@@ -94,20 +97,20 @@ impl<'a> Supervisor<'a> {
 
     /// What was obtained at the start.
     pub(crate) fn opened(&self) -> Option<Opened<'_>> {
-        let crew = self.crew.as_ref()?;
+        let workers = self.workers.as_ref()?;
         Some(Opened {
-            driver: &crew.info,
+            driver: &workers.info,
             bridge: self.bridge.as_ref(),
-            warnings: &crew.warnings,
+            warnings: &workers.warnings,
         })
     }
 
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
-        self.told.tell(&self.desk.condition().troubles);
+        self.told.tell(&self.handler.condition().troubles);
         // A worker that panicked tells nothing.
-        let ended = self.crew.as_ref().is_none_or(Crew::has_ended);
+        let ended = self.workers.as_ref().is_none_or(SessionWorkers::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
             true => self.look(),
             false => Ok(()),
@@ -123,8 +126,8 @@ impl<'a> Supervisor<'a> {
         let Ok(mut ports) = self.lookout.look(self.names()) else {
             return Ok(());
         };
-        if let Some(crew) = &self.crew {
-            let ended = crew.has_ended();
+        if let Some(workers) = &self.workers {
+            let ended = workers.has_ended();
             if ended && self.lost(&ports).is_none() {
                 thread::sleep(GOING);
                 ports = self.lookout.look(self.names()).unwrap_or(ports);
@@ -139,7 +142,7 @@ impl<'a> Supervisor<'a> {
         if mended.changed {
             ports = self.lookout.look(self.names()).unwrap_or(ports);
         }
-        if self.crew.is_none() {
+        if self.workers.is_none() {
             self.resume(&ports);
         }
         self.publish(&ports, mended);
@@ -148,7 +151,10 @@ impl<'a> Supervisor<'a> {
 
     /// What the process may have: as much as is configured, and the packet frames.
     pub(crate) fn memory_limit_bytes(&self) -> u64 {
-        let queues = self.crew.as_ref().map_or(1, |crew| crew.info.queues);
+        let queues = self
+            .workers
+            .as_ref()
+            .map_or(1, |workers| workers.info.queues);
         let driver = &self.settings.driver;
         let frames = u64::from(driver.frames) * u64::from(driver.frame_size);
         (u64::from(self.settings.memory_mb) << 20) + u64::from(queues) * frames
@@ -159,8 +165,8 @@ impl<'a> Supervisor<'a> {
     /// # Errors
     /// [`RunError::Worker`].
     pub(crate) fn end(&mut self) -> Result<(), RunError> {
-        let crew = self.crew.take();
-        crew.map_or(Ok(()), |crew| crew.end(self.desk))
+        let workers = self.workers.take();
+        workers.map_or(Ok(()), |workers| workers.end(self.handler))
     }
 
     fn names(&self) -> [&'a str; 2] {
@@ -173,7 +179,7 @@ impl<'a> Supervisor<'a> {
         both.find(|(_, port)| port.is_none()).map(|(name, _)| name)
     }
 
-    /// The interface that is not any more the one that the crew works on.
+    /// The interface that is not any more the one that the workers works on.
     fn lost(&self, ports: &[Option<Port>; 2]) -> Option<(&'a str, String)> {
         let all = self.names().into_iter().zip(ports).zip(self.indices);
         for ((name, port), index) in all {
@@ -202,7 +208,7 @@ impl<'a> Supervisor<'a> {
         })
     }
 
-    /// Ends the crew, and waits.
+    /// Ends the workers, and waits.
     fn suspend(
         &mut self,
         name: &str,
@@ -217,7 +223,7 @@ impl<'a> Supervisor<'a> {
             "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
         );
         self.told.know(&why);
-        self.desk.condition().waiting = Some(why);
+        self.handler.condition().waiting = Some(why);
         self.publish(ports, Mended::default());
         // That workers fail whose interface is gone is no news.
         let _ = self.end();
@@ -233,7 +239,7 @@ impl<'a> Supervisor<'a> {
         let mended = home.mend(&self.lookout, names, ports);
         if mended.changed {
             // Without a live box there is nothing that would have to know.
-            let _ = self.desk.with_live(|live| {
+            let _ = self.handler.with_live(|live| {
                 let learned = live.wire().learn_addresses(names);
                 learned.map_err(|e| e.to_string())
             });
@@ -244,7 +250,7 @@ impl<'a> Supervisor<'a> {
     /// Opens the box again if both interfaces are there, up, and where they belong.
     fn resume(&mut self, ports: &[Option<Port>; 2]) {
         if let Some(name) = self.missing(ports) {
-            self.desk.condition().waiting = Some(gone(name));
+            self.handler.condition().waiting = Some(gone(name));
             return;
         }
         let (names, home) = (self.names(), self.home.as_ref());
@@ -261,7 +267,7 @@ impl<'a> Supervisor<'a> {
             } else {
                 continue;
             };
-            self.desk.condition().waiting = Some(lacks);
+            self.handler.condition().waiting = Some(lacks);
             return;
         }
         if Instant::now() < self.retry_at {
@@ -270,7 +276,7 @@ impl<'a> Supervisor<'a> {
         let opened = open(&self.settings.driver);
         match opened.and_then(|(session, _)| self.employ(session, ports)) {
             Ok(()) => {
-                let mut condition = self.desk.condition();
+                let mut condition = self.handler.condition();
                 condition.waiting = None;
                 condition.reopened += 1;
                 self.refused = None;
@@ -285,16 +291,17 @@ impl<'a> Supervisor<'a> {
                 if self.refused.replace(why.clone()).as_ref() != Some(&why) {
                     eprintln!("windlass: it cannot be opened again yet: {why}");
                 }
-                self.desk.condition().waiting = Some(why);
+                self.handler.condition().waiting = Some(why);
             }
         }
     }
 
     fn employ(&mut self, session: Session, ports: &[Option<Port>; 2]) -> Result<(), RunError> {
-        let (settings, desk) = (self.settings, self.desk);
-        let crew = Crew::start(session, settings, desk, self.recorder, &self.events)?;
+        let (settings, handler) = (self.settings, self.handler);
+        let workers =
+            SessionWorkers::start(session, settings, handler, self.recorder, &self.events)?;
         self.indices = ports.each_ref().map(|p| p.as_ref().map_or(0, |p| p.index));
-        self.crew = Some(crew);
+        self.workers = Some(workers);
         Ok(())
     }
 
@@ -319,7 +326,7 @@ impl<'a> Supervisor<'a> {
             mend: p.fix,
         }));
         self.told.tell(&troubles);
-        let mut condition = self.desk.condition();
+        let mut condition = self.handler.condition();
         condition.bridge = self.home.as_ref().map(|home| home.name.clone());
         condition.troubles = troubles;
     }

@@ -21,8 +21,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use windlass_experiment::statistics::Spread;
+use windlass_lab::cleanup::{catch_signals, check_interrupted, lab_folder};
 use windlass_lab::command::{IP, check_host, run, run_line};
-use windlass_lab::leftovers::{catch_signals, check_interrupted, lab_folder};
 use windlass_lab::netns::Namespace;
 
 const RUNS: usize = 5;

@@ -6,9 +6,9 @@
 #![forbid(unsafe_code)]
 
 pub mod backend;
+pub mod cleanup;
 pub mod command;
 pub mod emulator;
-pub mod leftovers;
 pub mod netns;
 pub mod openvswitch;
 pub mod programs;

@@ -9,8 +9,8 @@ use anyhow::{Context, Result, bail};
 use windlass_experiment::Setup;
 use windlass_experiment::setup::PathBox;
 
+use crate::cleanup::{catch_signals, interrupted, lab_folder, lab_name};
 use crate::command::run;
-use crate::leftovers::{catch_signals, interrupted, lab_folder, lab_name};
 use crate::openvswitch::{Datapath, OpenVswitch, kernel_has_module};
 use crate::windlass::READY;
 

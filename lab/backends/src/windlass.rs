@@ -13,7 +13,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use windlass_daemon::control::{Answer, Request, ask};
 
-use crate::leftovers::check_interrupted;
+use crate::cleanup::check_interrupted;
 use crate::netns::Namespace;
 use crate::topology::{INSIDE, OUTSIDE};
 

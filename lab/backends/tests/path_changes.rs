@@ -150,11 +150,11 @@ fn loss_that_begins_and_a_path_that_grows_bring_another_algorithm_within_the_dwe
         let near = samples
             .iter()
             .filter(|(t, _)| t.abs_diff(*at) <= SECOND / 2);
-        let srtt = near
+        let srtt_us = near
             .map(|(_, info)| info.figures.srtt_us)
             .max()
             .unwrap_or(0);
-        let bound = (srtt + 2 * SAMPLE) as f64 / 1e9;
+        let bound = (srtt_us * 1000 + 2 * SAMPLE) as f64 / 1e9;
         eprintln!(
             "{after:?}: after {} ms, stall {stall:.3} s",
             took / MILLISECOND

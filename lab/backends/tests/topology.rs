@@ -6,9 +6,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_experiment::setup::server_address;
+use windlass_lab::cleanup::lab_name;
 use windlass_lab::command::{IP, check_host};
 use windlass_lab::emulator::{Emulator, Ends, Path};
-use windlass_lab::leftovers::lab_name;
 use windlass_lab::netns;
 use windlass_lab::topology::{Shape, Topology};
 

@@ -9,7 +9,7 @@
 
 mod advice;
 mod algorithm;
-mod arrived;
+mod arrivals;
 mod axis;
 pub mod check;
 mod condition;

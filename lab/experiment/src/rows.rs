@@ -1,7 +1,7 @@
 //! What came of each flow, as a row of a table.
 
 use crate::advice;
-use crate::arrived::{convergence_s, reach_s, utilisation_left_percent, utilisation_percent};
+use crate::arrivals::{convergence_s, reach_s, utilisation_left_percent, utilisation_percent};
 use crate::experiment::{Experiment, Run};
 use crate::observed::{
     FlowObserved, LinkObserved, Observed, ProbesObserved, Sample, Series, Source,

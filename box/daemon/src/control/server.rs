@@ -10,7 +10,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::deadline::Deadline;
-use super::desk::Desk;
+use super::handler::Handler;
 use super::places::{Place, Places};
 use super::protocol::Answer;
 use super::socket::{Name, Socket};
@@ -32,12 +32,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    pub(crate) fn start(socket: Socket, desk: Arc<Desk>) -> io::Result<Server> {
+    pub(crate) fn start(socket: Socket, handler: Arc<Handler>) -> io::Result<Server> {
         let (stop, stopped) = UnixStream::pair()?;
         socket.listener.set_nonblocking(true)?;
         let thread = thread::Builder::new()
             .name("control".to_owned())
-            .spawn(move || listen(socket, &desk, &stopped))?;
+            .spawn(move || listen(socket, &handler, &stopped))?;
         Ok(Server {
             stop: Some(stop),
             thread: Some(thread),
@@ -54,7 +54,7 @@ impl Drop for Server {
     }
 }
 
-fn listen(mut socket: Socket, desk: &Arc<Desk>, stopped: &UnixStream) {
+fn listen(mut socket: Socket, handler: &Arc<Handler>, stopped: &UnixStream) {
     let places = Arc::new(Places::default());
     let mut told = None;
     loop {
@@ -67,7 +67,7 @@ fn listen(mut socket: Socket, desk: &Arc<Desk>, stopped: &UnixStream) {
         keep_name(&mut socket, &mut told);
         loop {
             match socket.listener.accept() {
-                Ok((stream, _)) => admit(stream, &places, desk),
+                Ok((stream, _)) => admit(stream, &places, handler),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
                     thread::sleep(REFUSED_PAUSE);
@@ -97,22 +97,22 @@ fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
     }
 }
 
-fn admit(stream: UnixStream, places: &Arc<Places>, desk: &Arc<Desk>) {
+fn admit(stream: UnixStream, places: &Arc<Places>, handler: &Arc<Handler>) {
     // What is accepted from a listener that does not block blocks, on Linux.
     let Some(place) = places.take(&stream) else {
         let why = "too many requests are being answered: try again later";
         let _ = refuse(&stream, why);
         return;
     };
-    let desk = Arc::clone(desk);
+    let handler = Arc::clone(handler);
     // A connection that breaks concerns only its other end.
-    let serve = move || _ = serve(&stream, &place, &desk);
+    let serve = move || _ = serve(&stream, &place, &handler);
     let _ = thread::Builder::new()
         .name("control".to_owned())
         .spawn(serve);
 }
 
-fn serve(stream: &UnixStream, place: &Place, desk: &Desk) -> io::Result<()> {
+fn serve(stream: &UnixStream, place: &Place, handler: &Handler) -> io::Result<()> {
     let mut reader = BufReader::new(Deadline::new(stream, REQUEST_LIMIT));
     loop {
         reader.get_mut().restart(REQUEST_LIMIT);
@@ -135,7 +135,7 @@ fn serve(stream: &UnixStream, place: &Place, desk: &Desk) -> io::Result<()> {
         }
         place.set_busy(true);
         let answer = match serde_json::from_str(&line) {
-            Ok(request) => desk.answer(request),
+            Ok(request) => handler.answer(request),
             Err(e) => Answer::Error {
                 error: format!("not a request: {e}"),
             },

@@ -11,8 +11,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use windlass_experiment::setup::{client_address, server_address};
+use windlass_lab::cleanup::lab_folder;
 use windlass_lab::command::run_line;
-use windlass_lab::leftovers::lab_folder;
 use windlass_lab::netns::{self, Namespace};
 use windlass_lab::topology::{Shape, Topology};
 

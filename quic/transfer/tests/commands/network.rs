@@ -9,9 +9,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_experiment::setup::{client_address, server_address};
+use windlass_lab::cleanup::lab_name;
 use windlass_lab::command::{IP, Needed, check_host};
 use windlass_lab::emulator::{Emulator, Ends as Wires, Path as Link};
-use windlass_lab::leftovers::lab_name;
 use windlass_lab::netns::Namespace;
 use windlass_lab::topology::{Shape, Topology};
 

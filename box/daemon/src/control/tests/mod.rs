@@ -109,7 +109,7 @@ fn info(port: u16) -> FlowInfo {
 /// A daemon without packets: two workers, of which the second may be deaf.
 struct Fake {
     folder: TempDir,
-    desk: Arc<Desk>,
+    handler: Arc<Handler>,
     _server: Server,
     log: Arc<Mutex<Vec<String>>>,
     workers: Workers,
@@ -193,7 +193,7 @@ impl Fake {
                 max_packet: 1522,
             },
         };
-        let desk = Arc::new(Desk {
+        let handler = Arc::new(Handler {
             live: RwLock::new(Some(live)),
             condition: Mutex::new(Condition::default()),
             ports: policy.governed_ports().unwrap_or_default(),
@@ -204,10 +204,10 @@ impl Fake {
             started: Instant::now(),
         });
         let socket = Socket::bind(&path).unwrap();
-        let server = Server::start(socket, Arc::clone(&desk)).unwrap();
+        let server = Server::start(socket, Arc::clone(&handler)).unwrap();
         Fake {
             folder,
-            desk,
+            handler,
             _server: server,
             log,
             workers,

@@ -5,8 +5,8 @@ use super::*;
 #[test]
 fn without_workers_every_request_has_an_answer() {
     let fake = Fake::start(false);
-    let live = fake.desk.live.write().unwrap().take();
-    fake.desk.condition().waiting = Some("interface wan is gone".to_owned());
+    let live = fake.handler.live.write().unwrap().take();
+    fake.handler.condition().waiting = Some("interface wan is gone".to_owned());
     for request in [Request::Flows, Request::Counters, Request::Tenants] {
         let error = ask(&fake.path(), request).unwrap_err().to_string();
         assert!(error.contains("interface wan is gone"), "{error}");
@@ -20,8 +20,8 @@ fn without_workers_every_request_has_an_answer() {
     assert_eq!((status.workers, status.inside.as_str()), (0, "lan"));
     assert!(fake.log.lock().unwrap().is_empty());
 
-    *fake.desk.live.write().unwrap() = live;
-    fake.desk.condition().waiting = None;
+    *fake.handler.live.write().unwrap() = live;
+    fake.handler.condition().waiting = None;
     let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
         panic!("no flows");
     };

@@ -12,7 +12,7 @@ use windlass_io::{monotonic_ns, separate_open_files};
 use super::plan::Plan;
 use super::poller::{Event, Poller};
 use super::sockets::{Asked, Places, begin_connection};
-use crate::leftovers::interrupted;
+use crate::cleanup::interrupted;
 
 const BUFFER_BYTES: usize = 1 << 18;
 

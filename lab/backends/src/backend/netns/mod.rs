@@ -25,8 +25,8 @@ use windlass_experiment::{Observed, Setup};
 use self::run::Lab;
 use super::Backend;
 use super::sim::run_simulated;
+use crate::cleanup::{catch_signals, check_interrupted, remove_stale};
 use crate::command::{IP, check_host};
-use crate::leftovers::{catch_signals, check_interrupted, remove_stale};
 use crate::programs::Programs;
 
 /// Listeners, namespaces, pipes.

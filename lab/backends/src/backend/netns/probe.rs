@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use windlass_experiment::setup::{client_address, server_address};
 
+use crate::cleanup::check_interrupted;
 use crate::emulator::Ends;
-use crate::leftovers::check_interrupted;
 use crate::topology::Topology;
 
 /// The discard service (RFC 863).

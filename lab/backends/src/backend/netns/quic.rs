@@ -14,7 +14,7 @@ use windlass_experiment::setup::client_address;
 use windlass_io::monotonic_ns;
 
 use super::plan::{Plan, QuicFlow};
-use crate::leftovers::{check_interrupted, interrupted};
+use crate::cleanup::{check_interrupted, interrupted};
 use crate::programs::Programs;
 use crate::topology::Topology;
 

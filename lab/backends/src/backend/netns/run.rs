@@ -10,16 +10,16 @@ use windlass_experiment::setup::{Host, PathBox};
 use windlass_experiment::{Observed, Setup};
 
 use super::clients::{Clients, Fetched};
+use super::hosts;
 use super::path_box::{Running, Said};
 use super::plan::{Flow, Plan};
 use super::quic::Receivers;
 use super::servers::{Served, Servers};
 use super::sockets::listeners;
 use super::usage::{Load, dropped_frames, timeouts};
-use super::{hosts, samples};
 use crate::backend::box_sample;
+use crate::cleanup::{check_interrupted, lab_folder, lab_name};
 use crate::emulator::{Emulator, Ends};
-use crate::leftovers::{check_interrupted, lab_folder, lab_name};
 use crate::programs::Programs;
 use crate::topology::{Shape, Topology};
 use crate::trace;

@@ -25,8 +25,8 @@ use self::share::share;
 use super::Backend;
 use super::netns::Netns;
 use super::sim::run_simulated;
+use crate::cleanup::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
 use crate::command::IP;
-use crate::leftovers::{catch_signals, check_interrupted, lab_folder, lab_name, remove_stale};
 use crate::programs::Programs;
 use crate::{openvswitch, switch};
 

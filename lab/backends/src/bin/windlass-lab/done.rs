@@ -10,7 +10,7 @@ use anyhow::{Context, Result};
 use windlass_experiment::check::{self, Grouped, Verdict};
 use windlass_experiment::{Experiment, Observed, Row, Setup, output, rows};
 use windlass_lab::backend::Backend;
-use windlass_lab::leftovers;
+use windlass_lab::cleanup;
 use windlass_report::Results;
 use windlass_terminal::print;
 
@@ -69,7 +69,7 @@ impl<'a> Done<'a> {
         let setups: Vec<Setup> = setups.collect();
         let mut progress = Progress::new(setups.len());
         let (mut observed, mut rows) = (BTreeMap::new(), Vec::new());
-        let ended = leftovers::catch_signals().and_then(|()| {
+        let ended = cleanup::catch_signals().and_then(|()| {
             backend.run(&setups, &mut |run, came| {
                 let flows = rows::of(experiment, run, &came);
                 let failed = flows.iter().any(Row::failed);

@@ -21,7 +21,7 @@ const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
 /// Everything that answers are made of.
 ///
 /// Whoever needs the policy and the live box takes the policy first.
-pub(crate) struct Desk {
+pub(crate) struct Handler {
     pub live: RwLock<Option<Live>>,
     pub condition: Mutex<Condition>,
     pub policy: Arc<RwLock<Policy>>,
@@ -34,7 +34,7 @@ pub(crate) struct Desk {
     pub started: Instant,
 }
 
-impl Desk {
+impl Handler {
     pub(crate) fn answer(&self, request: Request) -> Answer {
         let answer = match request {
             Request::Flows => self.flows(),

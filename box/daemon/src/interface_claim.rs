@@ -11,12 +11,12 @@ use crate::RunError;
 
 /// The interfaces are this process's as long as it lives. Each is claimed by a socket with an abstract
 /// name, which belongs to the network namespace, as interfaces do, and goes with the process.
-pub(crate) struct Sole(#[allow(dead_code, reason = "held, not used")] Vec<UnixListener>);
+pub(crate) struct InterfaceClaim(#[allow(dead_code, reason = "held, not used")] Vec<UnixListener>);
 
-impl Sole {
+impl InterfaceClaim {
     /// # Errors
     /// [`RunError::InterfaceTaken`].
-    pub(crate) fn claim(names: [&str; 2]) -> Result<Sole, RunError> {
+    pub(crate) fn claim(names: [&str; 2]) -> Result<InterfaceClaim, RunError> {
         let mut claimed = Vec::new();
         for name in names {
             let Ok(address) = SocketAddr::from_abstract_name(format!("windlass/{name}")) else {
@@ -34,7 +34,7 @@ impl Sole {
                 Err(_) => {}
             }
         }
-        Ok(Sole(claimed))
+        Ok(InterfaceClaim(claimed))
     }
 }
 
@@ -54,14 +54,14 @@ mod tests {
     fn an_interface_has_one_windlass_until_that_ends() {
         let name = |n: u32| format!("sole{n}-{}", std::process::id());
         let [a, b, c] = [1, 2, 3].map(name);
-        let first = Sole::claim([&a, &b]).unwrap();
-        match Sole::claim([&c, &b]).err() {
+        let first = InterfaceClaim::claim([&a, &b]).unwrap();
+        match InterfaceClaim::claim([&c, &b]).err() {
             Some(RunError::InterfaceTaken { name, pid }) => {
                 assert_eq!((name, pid as u32), (b.clone(), std::process::id()));
             }
             other => panic!("{other:?}"),
         }
         drop(first);
-        assert!(Sole::claim([&c, &b]).is_ok());
+        assert!(InterfaceClaim::claim([&c, &b]).is_ok());
     }
 }

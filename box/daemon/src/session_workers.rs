@@ -12,7 +12,7 @@ use windlass_io::interface::Problem;
 use windlass_io::{AnyDriver, DriverInfo, Session, monotonic_ns};
 
 use crate::command::Workers;
-use crate::control::{Desk, Live};
+use crate::control::{Handler, Live};
 use crate::processor::Processor;
 use crate::run::Event;
 use crate::settings::seed;
@@ -28,32 +28,35 @@ const END_PAUSE: Duration = Duration::from_millis(2);
 
 type Handle = JoinHandle<io::Result<()>>;
 
-/// Threads that work, one a queue. What they work on is in [`Desk::live`].
-pub(crate) struct Crew {
+/// Threads that work, one a queue. What they work on is in [`Handler::live`].
+pub(crate) struct SessionWorkers {
     pub info: DriverInfo,
     pub warnings: Vec<Problem>,
     handles: Vec<Handle>,
 }
 
-impl Crew {
-    /// Starts them on the drivers of a session, under the policy and the bypass of the desk, where the
-    /// session stays until [`Crew::end`].
+impl SessionWorkers {
+    /// Starts them on the drivers of a session, under the policy and the bypass of the handler, where the
+    /// session stays until [`SessionWorkers::end`].
     pub(crate) fn start(
         mut session: Session,
         settings: &Settings,
-        desk: &Desk,
+        handler: &Handler,
         recorder: Option<&Recorder>,
         events: &Sender<Event>,
-    ) -> Result<Crew, RunError> {
+    ) -> Result<SessionWorkers, RunError> {
         let drivers = session.drivers();
         let (workers, commands) = Workers::new(drivers.len());
-        let mut crew = Crew {
+        let mut running = SessionWorkers {
             info: session.info().clone(),
             warnings: session.warnings().to_vec(),
             handles: Vec::new(),
         };
-        // Held until whoever brings another policy finds the workers at the desk.
-        let policy = desk.policy.read().unwrap_or_else(PoisonError::into_inner);
+        // Held until whoever brings another policy finds the workers at the handler.
+        let policy = handler
+            .policy
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
         let processors = Processor::all(drivers.len(), &settings.cpus, settings.priority)
             .map_err(RunError::Settings)?;
         let mut started = Ok(());
@@ -62,30 +65,30 @@ impl Crew {
             let part = policy.for_one_of(workers.count());
             let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
             let sides = [Side::Inside, Side::Outside].into_iter();
-            for (side, partial) in sides.zip(crew.info.partial_checksums) {
+            for (side, partial) in sides.zip(running.info.partial_checksums) {
                 engine.set_partial_checksums(side, partial);
             }
             let probe = recorder.map(Recorder::probe);
             let worker = Worker::new(driver, engine, commands, probe);
             match start(worker, processor, events.clone()) {
-                Ok(handle) => crew.handles.push(handle),
+                Ok(handle) => running.handles.push(handle),
                 Err(e) => started = Err(e),
             }
         }
         let live = Live {
             workers,
-            driver: crew.info.clone(),
+            driver: running.info.clone(),
             wire: Mutex::new(Box::new(session)),
         };
-        *desk.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
+        *handler.live.write().unwrap_or_else(PoisonError::into_inner) = Some(live);
         drop(policy);
-        if desk.bypass.load(Ordering::Acquire) {
+        if handler.bypass.load(Ordering::Acquire) {
             // The status says so if it has not reached them all.
-            let _ = desk.bypass(true);
+            let _ = handler.bypass(true);
         }
         match started {
-            Ok(()) => Ok(crew),
-            Err(e) => crew.end(desk).and(Err(e)),
+            Ok(()) => Ok(running),
+            Err(e) => running.end(handler).and(Err(e)),
         }
     }
 
@@ -95,9 +98,9 @@ impl Crew {
     }
 
     /// Ends all of them and the session. The first that had failed is the error.
-    pub(crate) fn end(self, desk: &Desk) -> Result<(), RunError> {
+    pub(crate) fn end(self, handler: &Handler) -> Result<(), RunError> {
         // Whoever asks now is told that there is no box; whoever has asked is answered first.
-        let live = desk
+        let live = handler
             .live
             .write()
             .unwrap_or_else(PoisonError::into_inner)

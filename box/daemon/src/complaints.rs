@@ -10,9 +10,9 @@ const MOMENT: Duration = Duration::from_millis(500);
 
 /// The troubles that there are: since when, and whether they have been told.
 #[derive(Default)]
-pub(crate) struct Told(BTreeMap<String, (Instant, bool)>);
+pub(crate) struct Complaints(BTreeMap<String, (Instant, bool)>);
 
-impl Told {
+impl Complaints {
     /// This one has been told in other words.
     pub(crate) fn know(&mut self, what: &str) {
         self.0.insert(what.to_owned(), (Instant::now(), true));
