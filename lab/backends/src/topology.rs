@@ -9,6 +9,8 @@
 //! eth0 ───────────── p1 [bridge wlsw] up0 ───── in0 …
 //! ```
 //!
+//! With a link of the servers' own, another emulator is between them and `in0`.
+//!
 //! With a box at both ends the clients are wired as the servers are: through a switch if there are
 //! several, to the inside of a box of their own, whose outside is the emulator's one far end.
 
@@ -55,6 +57,8 @@ pub struct Shape {
     pub bridged: bool,
     /// Another box beside the clients.
     pub far_box: bool,
+    /// Another emulator between the servers and the box.
+    pub server_link: bool,
 }
 
 impl Shape {
@@ -64,6 +68,7 @@ impl Shape {
         clients: 1,
         bridged: true,
         far_box: false,
+        server_link: false,
     };
 }
 
@@ -89,6 +94,8 @@ pub struct Topology {
     far_switch: Option<Namespace>,
     /// Where the emulator runs: bare ends towards the box and every client.
     pub net: Namespace,
+    /// Where the emulator between the servers and the box runs.
+    pub near_net: Option<Namespace>,
     /// Where each client runs.
     pub clients: Vec<Namespace>,
 }
@@ -108,7 +115,9 @@ impl Topology {
         let far = shape.far_box.then(|| name("far"));
         let far_switch = (shape.far_box && shape.clients > 1).then(|| name("farswitch"));
         let names = servers.chain(clients).chain(middle);
-        let names = names.chain(switch.clone()).chain(far).chain(far_switch);
+        let near_net = shape.server_link.then(|| name("nearnet"));
+        let names = names.chain(switch.clone()).chain(near_net);
+        let names = names.chain(far).chain(far_switch);
         let all = Namespace::create_all(names, &wires(lab, shape))?.into_iter();
         let mut all = all.peekable();
         let topology = Topology {
@@ -117,6 +126,7 @@ impl Topology {
             middle: all.next().context("no box")?,
             net: all.next().context("no network")?,
             switch: all.by_ref().next_if(|_| switch.is_some()),
+            near_net: all.by_ref().next_if(|_| shape.server_link),
             far: all.by_ref().next_if(|_| shape.far_box),
             far_switch: all.next(),
         };
@@ -128,6 +138,9 @@ impl Topology {
         let far: Vec<String> = (0..shape.far_ends()).map(emulator_far).collect();
         let near = [EMULATOR_NEAR].into_iter();
         bring_up(&self.net, near.chain(far.iter().map(String::as_str)))?;
+        if let Some(net) = &self.near_net {
+            bring_up(net, [EMULATOR_NEAR, &emulator_far(0)])?;
+        }
         if shape.bridged {
             bring_up(&self.middle, [INSIDE, OUTSIDE, BRIDGE])?;
         } else {
@@ -242,6 +255,10 @@ fn wires(lab: &str, shape: Shape) -> String {
         let kind = "type bridge forward_delay 0 mcast_snooping 0";
         format!("link add {bridge} netns {lab}-{namespace} {kind}\n")
     };
+    let toward_box = match shape.server_link {
+        true => ("nearnet", EMULATOR_NEAR),
+        false => ("box", INSIDE),
+    };
     let mut lines = String::new();
     for index in 0..shape.servers {
         let end = (
@@ -251,14 +268,18 @@ fn wires(lab: &str, shape: Shape) -> String {
         );
         let port = switch_port(index);
         let peer = match shape.servers {
-            1 => ("box", INSIDE),
+            1 => toward_box,
             _ => ("switch", port.as_str()),
         };
         lines += &veth(end, peer);
     }
     if shape.servers > 1 {
-        lines += &veth(("switch", UPLINK, ""), ("box", INSIDE));
+        lines += &veth(("switch", UPLINK, ""), toward_box);
         lines += &bridge("switch", SWITCH);
+    }
+    if shape.server_link {
+        let far = emulator_far(0);
+        lines += &veth(("nearnet", &far, ""), ("box", INSIDE));
     }
     lines += &veth(("box", OUTSIDE, ""), ("net", EMULATOR_NEAR));
     if shape.bridged {
@@ -339,12 +360,25 @@ mod tests {
     }
 
     #[test]
+    fn a_box_in_the_middle_has_links_on_either_side() {
+        let shape = Shape {
+            server_link: true,
+            ..Shape::LINE
+        };
+        let lines = wires("x", shape);
+        // Server, the link's two ends, box, its bridge, client.
+        assert_eq!(lines.lines().count(), 5, "{lines}");
+        let server = lines.lines().next().unwrap_or_default();
+        assert!(server.contains("x-nearnet"), "{lines}");
+    }
+
+    #[test]
     fn several_servers_share_a_switch() {
         let shape = Shape {
             servers: 3,
             clients: 2,
             bridged: false,
-            far_box: false,
+            ..Shape::LINE
         };
         let lines = wires("x", shape);
         // Servers, the uplink, its bridge, the box, clients.

@@ -41,6 +41,7 @@ fn setup(before: (u64, f64), after: (u64, f64)) -> Setup {
     let bottleneck = Bottleneck {
         down,
         up,
+        repeat_ns: 0,
         changes: vec![Change {
             at_ns: CHANGE,
             down: down_after,

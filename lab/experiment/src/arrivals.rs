@@ -85,7 +85,7 @@ fn carried(setup: &Setup, observed: &Observed, from_s: f64) -> Option<(f64, f64)
     let from_s = from_s.max(starts.fold(f64::INFINITY, f64::min));
     let rate = link.down.rate_bits_per_s;
     let changes = link.changes.iter().any(|c| c.down.rate_bits_per_s != rate);
-    if rate == 0 || changes || end_s <= from_s {
+    if rate == 0 || changes || link.down.recording.is_some() || end_s <= from_s {
         return None;
     }
     let of_flow = |f: &FlowObserved| f.received_bytes as f64 - f.received_by(from_s);

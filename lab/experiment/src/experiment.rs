@@ -1,5 +1,7 @@
 //! An experiment, read and found without mistakes.
 
+use std::path::Path;
+
 use windlass_policy::ConfigError;
 
 use crate::check::Check;
@@ -146,7 +148,8 @@ impl Experiment {
         file_name: &str,
         settings: Settings,
     ) -> Result<Experiment, ConfigError> {
-        file::read(text, settings).map_err(|wrong| wrong.locate(text, file_name))
+        let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
+        file::read(text, folder, settings).map_err(|wrong| wrong.locate(text, file_name))
     }
 
     /// Keeps only the runs of these contestants (all, if none is named) in the cells that meet

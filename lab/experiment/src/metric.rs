@@ -10,6 +10,8 @@ use crate::statistics::jain;
 pub enum Metric {
     /// Time to completion of a flow, s.
     Seconds,
+    /// From the begin of the first of the chosen flows of a run to the end of the last, s.
+    PageS,
     /// Payload received by time, of a flow.
     GoodputMbitS,
     /// Goodput of all the chosen flows of a run together.
@@ -94,8 +96,9 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 33] = [
+    pub const ALL: [(&'static str, Metric); 34] = [
         ("seconds", Metric::Seconds),
+        ("page_s", Metric::PageS),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("total_mbit_s", Metric::TotalMbitS),
         ("retransmitted_percent", Metric::RetransmittedPercent),
@@ -142,7 +145,7 @@ impl Metric {
     /// What stands behind a value, with its space.
     pub fn unit(self) -> &'static str {
         match self {
-            Metric::Seconds | Metric::ConvergenceS | Metric::ReachS => " s",
+            Metric::Seconds | Metric::PageS | Metric::ConvergenceS | Metric::ReachS => " s",
             Metric::GoodputMbitS | Metric::TotalMbitS => " Mbit/s",
             _ if self.name().ends_with("_percent") => " %",
             _ if self.name().contains("_ms_") => " ms",
@@ -174,6 +177,7 @@ impl Metric {
                 | Metric::SharePercent
                 | Metric::Jain
                 | Metric::TotalMbitS
+                | Metric::PageS
                 | Metric::UtilisationPercent
                 | Metric::UtilisationLeftPercent
                 | Metric::ProbeRttMsMedian
@@ -284,6 +288,14 @@ impl Metric {
                     of: all.iter().sum(),
                     by: 1.0,
                 })
+            }
+            Metric::PageS => {
+                let chosen = || run.iter().filter(|row| is_chosen(row, flows));
+                let begin = chosen().map(|row| row.start_s).reduce(f64::min)?;
+                let end = chosen()
+                    .map(|row| row.start_s + row.seconds)
+                    .reduce(f64::max)?;
+                plain(end - begin)
             }
             Metric::UtilisationPercent => plain(first.utilisation_percent?),
             Metric::UtilisationLeftPercent => plain(first.utilisation_left_percent?),

@@ -6,6 +6,8 @@
 //!        …  ┘                                         └─ …
 //! ```
 //!
+//! A box in the middle of a path has a link of its own between the servers and its inside.
+//!
 //! Every flow belongs to a [`Pair`] of a server and a client, whose packets cross the bottlenecks
 //! that the pair names, in that order, and the ACKs the same ones back. A line is one pair and
 //! one bottleneck; a dumbbell is many pairs and one bottleneck; a parking lot has many
@@ -78,6 +80,8 @@ pub struct Policer {
 pub struct Direction {
     /// Serialisation rate, bit/s; 0: without limit.
     pub rate_bits_per_s: u64,
+    /// In place of that rate, a recorded one: its index in [`Setup::recordings`].
+    pub recording: Option<usize>,
     /// Propagation delay, ns.
     pub delay_ns: u64,
     /// Up to this much more, evenly spread, ns.
@@ -105,6 +109,15 @@ pub struct Direction {
     pub drops_not_ect: bool,
 }
 
+/// When a link had room for another full frame, as mahimahi records it. It is played over and over again.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Recording {
+    /// In order, ms from the begin; the last is the length of the whole, and above 0.
+    pub at_ms: Vec<u32>,
+    /// What the one-way delay of the link is larger by from each of them on, ms; as many, or none.
+    pub delay_ms: Vec<u32>,
+}
+
 /// A change of a bottleneck in mid-run.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Change {
@@ -125,6 +138,19 @@ pub struct Bottleneck {
     pub up: Direction,
     /// Changes, in order of time.
     pub changes: Vec<Change>,
+    /// Each of them comes again so much later, for ever, ns; 0: once.
+    pub repeat_ns: u64,
+}
+
+/// Times at which the box does not run, as if its processors were taken away. What comes waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Stalls {
+    /// From the begin of one to that of the next, in the mean; it varies by half, ns.
+    pub every_ns: u64,
+    /// The shortest, ns.
+    pub least_ns: u64,
+    /// The longest, ns; less than half of `every_ns`.
+    pub most_ns: u64,
 }
 
 /// A server, a client, and the way between them.
@@ -228,6 +254,8 @@ pub struct FlowGroup {
     pub start_ns: u64,
     /// Each next one begins so much later, ns.
     pub interval_ns: u64,
+    /// No more than so many at once, as a browser does it: another begins when one has ended; 0: as many as there are.
+    pub at_once: u32,
     /// The server writes so much at once, bytes; 0: all of it.
     pub write_bytes: u64,
     /// And pauses so long between two writes, ns.
@@ -300,12 +328,19 @@ pub struct Setup {
     pub clients: Vec<Host>,
     /// Links that limit, by index.
     pub bottlenecks: Vec<Bottleneck>,
+    /// Between the servers and the box, if that is more than a wire: the box is in the middle of the path. It does not
+    /// change.
+    pub server_link: Option<Bottleneck>,
+    /// Rates that were recorded, by index.
+    pub recordings: Vec<Recording>,
     /// Who talks to whom, by index.
     pub pairs: Vec<Pair>,
     /// What stands in the path.
     pub path_box: PathBox,
     /// The algorithm of that Windlass, unless it has a configuration file of its own.
     pub box_algorithm: Option<Algorithm>,
+    /// When that Windlass stands still.
+    pub box_stalls: Option<Stalls>,
     /// Another Windlass stands beside the clients, which are on its inside, with the same policy.
     pub both_ends: bool,
     /// TCP.

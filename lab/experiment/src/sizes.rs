@@ -101,6 +101,11 @@ impl FlowGroup {
         names
     }
 
+    /// Whether the transfer with this index waits until another of the group has ended.
+    pub fn waits(&self, index: u32) -> bool {
+        self.at_once > 0 && index >= self.at_once
+    }
+
     /// When all of them begin, ns from the start of the run, in order of their index.
     pub fn starts(&self, seed: u64) -> Vec<u64> {
         let mut at = self.start_ns;

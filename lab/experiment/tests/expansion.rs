@@ -432,3 +432,41 @@ fn an_algorithm_is_like_linux_where_it_can_be() {
     let text = algorithm.map(|a| a.to_string());
     assert_eq!(text.as_deref(), Some("{ name = \"cubic\", beta = 0.8 }"));
 }
+
+/// Paths as they are: in the middle of them a box that stalls, a recorded rate, steps that come again, a page.
+#[test]
+fn paths_are_read_into_setups() {
+    let trace = format!(
+        "{}/../../experiments/traces/cellular.trace",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let setup = setup(&format!(
+        "[link]\nrate_mbit = 20\nrtt_ms = 60\nrecorded = \"{trace}\"\nchange_every_s = 30\n\
+         change = [{{ at_s = 15, rtt_ms = 90 }}, {{ at_s = 30, rtt_ms = 60 }}]\n\
+         [server_link]\nrate_mbit = 100\nrtt_ms = 8\nloss_percent = 4\n\
+         [stalls]\nevery_ms = 300\nfor_ms = [10, 100]\n\
+         [[flows]]\nkb = 40\ncount = 100\nat_once = 6\n"
+    ));
+    let ms = 1_000_000;
+    let [link] = &setup.bottlenecks[..] else {
+        panic!("{:?}", setup.bottlenecks)
+    };
+    assert_eq!(link.repeat_ns, 30_000 * ms);
+    assert_eq!((link.down.recording, link.up.recording), (Some(0), None));
+    assert!(setup.recordings[0].at_ms.len() > 1_000);
+    assert_eq!(
+        setup.recordings[0].at_ms.len(),
+        setup.recordings[0].delay_ms.len()
+    );
+    let near = setup.server_link.as_ref().expect("a link");
+    assert_eq!(near.down.delay_ns, 4 * ms);
+    assert_eq!(near.down.loss, Loss::Independent { ratio: 0.04 });
+    let stalls = setup.box_stalls.expect("stalls");
+    assert_eq!(
+        (stalls.every_ns, stalls.least_ns, stalls.most_ns),
+        (300 * ms, 10 * ms, 100 * ms)
+    );
+    let group = &setup.flows[0];
+    let waiting = (0..group.count).filter(|index| group.waits(*index));
+    assert_eq!(waiting.count(), 94);
+}

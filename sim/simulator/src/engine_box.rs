@@ -1,8 +1,9 @@
 //! The engine as a box in the middle.
 
-use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, Side, Tx, TxChecksum};
+use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, Pkt, Side, Tx, TxChecksum};
 use windlass_wire::complete_checksum;
 
+use crate::stalls::Stalls;
 use crate::{HeapPool, Middlebox};
 
 /// The very engine that runs on the wire, between two simulated ends.
@@ -11,6 +12,16 @@ pub struct EngineBox {
     pool: HeapPool,
     txs: Vec<Tx>,
     samples: Option<Samples>,
+    stalling: Option<Stalling>,
+}
+
+/// A worker that is kept off its processor now and then.
+struct Stalling {
+    stalls: Stalls,
+    /// When it works again.
+    until: Nanos,
+    /// What has come meanwhile, and when.
+    waiting: Vec<(Side, Pkt)>,
 }
 
 /// Samples of the flows, taken as often as asked for.
@@ -28,7 +39,19 @@ impl EngineBox {
             pool: HeapPool::new(),
             txs: Vec::new(),
             samples: None,
+            stalling: None,
         }
+    }
+
+    /// It stands still at these times. What comes meanwhile waits, with the time at which it came, as in a ring of a
+    /// driver.
+    pub fn stalling(mut self, stalls: Stalls) -> Self {
+        self.stalling = Some(Stalling {
+            stalls,
+            until: 0,
+            waiting: Vec::new(),
+        });
+        self
     }
 
     /// Keeps a sample of each flow every `interval`.
@@ -92,6 +115,30 @@ impl EngineBox {
         }
     }
 
+    /// True while it stands still.
+    fn stands_still(&mut self, now: Nanos) -> bool {
+        let Some(stalling) = &mut self.stalling else {
+            return false;
+        };
+        let end = stalling.stalls.end_of(now);
+        stalling.until = end.unwrap_or(stalling.until);
+        end.is_some()
+    }
+
+    /// What has come while it stood still: the servers' packets first, as a worker takes them.
+    fn catch_up(&mut self, now: Nanos) {
+        let Some(stalling) = &mut self.stalling else {
+            return;
+        };
+        let waiting = std::mem::take(&mut stalling.waiting);
+        for side in [Side::Inside, Side::Outside] {
+            let of_side = waiting.iter().filter(|(from, _)| *from == side);
+            let pkts: Vec<Pkt> = of_side.map(|(_, pkt)| *pkt).collect();
+            self.engine
+                .on_packets(now, side, &pkts, &mut self.pool, &mut self.txs);
+        }
+    }
+
     fn sample(&mut self, now: Nanos) {
         let Some(samples) = self.samples.as_mut().filter(|s| now >= s.next) else {
             return;
@@ -114,9 +161,15 @@ fn engine(policy: Box<dyn Decide>, limits: Limits, seed: u64) -> Engine {
 
 impl Middlebox for EngineBox {
     fn on_frame(&mut self, now: Nanos, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
-        let Some(pkt) = self.pool.insert(&frame) else {
+        let Some(pkt) = self.pool.insert_of(&frame, now) else {
             return;
         };
+        if self.stands_still(now)
+            && let Some(stalling) = &mut self.stalling
+        {
+            return stalling.waiting.push((from, pkt));
+        }
+        self.catch_up(now);
         self.engine
             .on_packet(now, from, pkt, &mut self.pool, &mut self.txs);
         self.deliver(out);
@@ -124,10 +177,19 @@ impl Middlebox for EngineBox {
     }
 
     fn poll_at(&self) -> Option<Nanos> {
-        self.engine.poll_at()
+        let due = self.engine.poll_at();
+        match &self.stalling {
+            Some(stalling) if !stalling.waiting.is_empty() => Some(stalling.until),
+            Some(stalling) => due.map(|at| at.max(stalling.until)),
+            None => due,
+        }
     }
 
     fn on_timer(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
+        if self.stands_still(now) {
+            return;
+        }
+        self.catch_up(now);
         self.engine.on_timer(now, &mut self.pool, &mut self.txs);
         self.deliver(out);
     }

@@ -24,6 +24,7 @@ mod rng;
 mod scenario;
 mod scenario_gen;
 pub mod script;
+pub mod stalls;
 pub mod tcp;
 mod timers;
 mod too_big;

@@ -12,12 +12,20 @@ use windlass_cc::{Nanos, SECOND};
 
 use crate::chances::Chances;
 pub use crate::link_config::{Delivery, Fate, LinkConfig, LinkStats, Loss, Policer, Slots};
+use crate::rng::Rng;
 
 mod policing;
+mod recording;
 mod slots;
 
+pub use recording::Recording;
+
 use policing::Tokens;
+use recording::Used;
 use slots::SlotEnds;
+
+/// The stream of the seed that says where a recording is entered.
+const RECORDING_STREAM: u64 = 9;
 
 /// Whose packet it is: each kind has chances and counts of its own.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,7 +86,10 @@ pub struct Link<T> {
     /// Packets that keep their order do not arrive before this.
     last_arrival: Nanos,
     slot_ends: SlotEnds,
+    /// Where a recording is entered, as a part of it.
+    entered_at: f64,
     tokens: Tokens,
+    used: Used,
     /// By [`Kind`].
     stats: [LinkStats; 2],
 }
@@ -96,8 +107,17 @@ impl<T: Clone> Link<T> {
             order: 0,
             last_arrival: 0,
             slot_ends: SlotEnds::new(seed),
+            entered_at: Rng::new(seed, RECORDING_STREAM).unit(),
             tokens: Tokens::default(),
+            used: Used::default(),
             stats: Default::default(),
+        }
+    }
+
+    /// The run begins: a recording is played from now on, from a place in it that the seed decides.
+    pub fn start(&mut self, now: Nanos) {
+        if let Some(recording) = &self.config.recording {
+            self.used.start(now, recording, self.entered_at);
         }
     }
 
@@ -194,7 +214,7 @@ impl<T: Clone> Link<T> {
         };
         self.config = config;
         if !self.queue.is_empty() {
-            self.head_done = now.saturating_add(self.transmission(left_bytes));
+            self.head_done = self.done(now, left_bytes);
             self.advance(now);
         }
     }
@@ -235,7 +255,7 @@ impl<T: Clone> Link<T> {
         let stats = &mut self.stats[queued.kind as usize];
         stats.max_queue_bytes = stats.max_queue_bytes.max(length);
         if self.queue.is_empty() {
-            self.head_done = now.saturating_add(self.transmission(f64::from(queued.bytes)));
+            self.head_done = self.done(now, f64::from(queued.bytes));
         }
         self.queue.push_back(queued);
         self.advance(now);
@@ -265,15 +285,17 @@ impl<T: Clone> Link<T> {
                 },
             });
             if let Some(next) = self.queue.front() {
-                let duration = self.transmission(f64::from(next.bytes));
-                self.head_done = left.saturating_add(duration);
+                let bytes = f64::from(next.bytes);
+                self.head_done = self.done(left, bytes);
             }
         }
     }
 
     fn arrival(&self, packet: &Queued<T>, left: Nanos) -> Nanos {
         let jitter = (packet.jitter * self.config.jitter as f64) as Nanos;
-        let mut at = left.saturating_add(self.config.delay + jitter);
+        let recording = self.config.recording.as_ref();
+        let extra = recording.map_or(0, |r| r.extra_delay(self.used.played(left)));
+        let mut at = left.saturating_add(self.config.delay + jitter + extra);
         if packet.late {
             at = at.saturating_add(self.config.reorder_extra);
         } else if !self.config.jitter_reorders {
@@ -282,6 +304,14 @@ impl<T: Clone> Link<T> {
         match self.config.slots {
             Some(slots) if at < Nanos::MAX => self.slot_ends.after(at, slots),
             _ => at,
+        }
+    }
+
+    /// When so many bytes have left, of which the first may leave at `from`.
+    fn done(&mut self, from: Nanos, bytes: f64) -> Nanos {
+        match &self.config.recording {
+            Some(recording) => self.used.leave(from, bytes.ceil() as u64, recording),
+            None => from.saturating_add(self.transmission(bytes)),
         }
     }
 

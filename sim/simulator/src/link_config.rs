@@ -1,6 +1,10 @@
 //! What a link is like, and what it tells.
 
+use std::sync::Arc;
+
 use windlass_cc::Nanos;
+
+use crate::link::Recording;
 
 /// How a link loses packets.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -48,6 +52,8 @@ pub struct Policer {
 pub struct LinkConfig {
     /// Serialisation rate; `None`: infinite; 0: nothing leaves the queue.
     pub rate_bytes_per_s: Option<u64>,
+    /// In place of that rate, one that was recorded.
+    pub recording: Option<Arc<Recording>>,
     /// Propagation delay, ns.
     pub delay: Nanos,
     /// Up to this much is added to the delay, evenly spread, ns.
@@ -78,6 +84,7 @@ impl LinkConfig {
     /// A perfect wire of no length.
     pub const WIRE: LinkConfig = LinkConfig {
         rate_bytes_per_s: None,
+        recording: None,
         delay: 0,
         jitter: 0,
         jitter_reorders: false,

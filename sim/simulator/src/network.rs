@@ -78,14 +78,30 @@ enum Event {
     Arrival(Toward, usize),
 }
 
+/// The seed of one direction of the link with this index.
+pub fn link_seed(seed: u64, index: usize, toward: Toward) -> u64 {
+    let stream = LINK_STREAMS + 2 * index as u64 + toward as u64;
+    Rng::new(seed, stream).bits()
+}
+
+/// A change that is to come.
+#[derive(Clone)]
+struct Pending {
+    /// Index of the bottleneck.
+    bottleneck: usize,
+    change: Change,
+    /// After how long it comes again, ns; 0: never.
+    repeat: Nanos,
+}
+
 /// The links between the box and the clients, at work.
 pub struct Network<T> {
     /// By pair of ends.
     ways: Vec<Way>,
     /// By direction ([`Toward`]), then by bottleneck.
     links: [Vec<Link<Cargo<T>>>; 2],
-    /// Index of the bottleneck and the change, in order of time.
-    changes: VecDeque<(usize, Change)>,
+    /// In order of time.
+    changes: VecDeque<Pending>,
     cross: Vec<Generator>,
     probes: Probes,
     /// Probes on the links.
@@ -100,10 +116,8 @@ pub struct Network<T> {
 impl<T: Clone> Network<T> {
     /// The links of `spec`, empty. Its indices must be valid, its changes in order of time.
     pub fn new(spec: &NetworkSpec) -> Self {
-        let link = |config, index: usize, toward| {
-            let stream = LINK_STREAMS + 2 * index as u64 + toward as u64;
-            Link::new(config, Rng::new(spec.seed, stream).bits())
-        };
+        let link =
+            |config, index: usize, toward| Link::new(config, link_seed(spec.seed, index, toward));
         let links = |toward| {
             let each = spec.bottlenecks.iter().enumerate();
             each.map(|(index, bottleneck)| match toward {
@@ -112,16 +126,15 @@ impl<T: Clone> Network<T> {
             })
             .collect()
         };
-        let mut changes: Vec<(usize, Change)> = Vec::new();
+        let mut changes: Vec<Pending> = Vec::new();
         for (index, bottleneck) in spec.bottlenecks.iter().enumerate() {
-            changes.extend(
-                bottleneck
-                    .changes
-                    .iter()
-                    .map(|change| (index, change.clone())),
-            );
+            changes.extend(bottleneck.changes.iter().map(|change| Pending {
+                bottleneck: index,
+                change: change.clone(),
+                repeat: bottleneck.repeat,
+            }));
         }
-        changes.sort_by_key(|(_, change)| change.at);
+        changes.sort_by_key(|pending| pending.change.at);
         let links = Toward::BOTH.map(links);
         let mut network = Network::of(spec.ways.clone(), links);
         network.changes = changes.into();
@@ -159,6 +172,9 @@ impl<T: Clone> Network<T> {
     pub fn start(&mut self, now: Nanos) {
         self.advance(now);
         self.started = Some(now);
+        for link in self.links.iter_mut().flatten() {
+            link.start(now);
+        }
         for generator in &mut self.cross {
             generator.start(now);
         }
@@ -272,8 +288,8 @@ impl<T: Clone> Network<T> {
                 next = Some((at, event));
             }
         };
-        if let (Some((_, change)), Some(start)) = (self.changes.front(), self.started) {
-            consider(Some(start + change.at), Event::Change);
+        if let (Some(next), Some(start)) = (self.changes.front(), self.started) {
+            consider(Some(start + next.change.at), Event::Change);
         }
         for (index, generator) in self.cross.iter().enumerate() {
             consider(generator.next_at(), Event::Cross(index));
@@ -290,8 +306,23 @@ impl<T: Clone> Network<T> {
     }
 
     fn change(&mut self) {
-        if let Some((index, change)) = self.changes.pop_front() {
-            self.configure(index, change.down, change.up);
+        let Some(next) = self.changes.pop_front() else {
+            return;
+        };
+        let Pending {
+            bottleneck,
+            change,
+            repeat,
+        } = next.clone();
+        self.configure(bottleneck, change.down, change.up);
+        if repeat > 0 {
+            let at = change.at + repeat;
+            let behind = self.changes.partition_point(|p| p.change.at <= at);
+            let again = Pending {
+                change: Change { at, ..next.change },
+                ..next
+            };
+            self.changes.insert(behind, again);
         }
     }
 

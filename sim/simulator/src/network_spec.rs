@@ -30,6 +30,8 @@ pub struct Bottleneck {
     pub up: LinkConfig,
     /// Changes in mid-run, in order of time.
     pub changes: Vec<Change>,
+    /// Each of them comes again so much later, for ever, ns; 0: once.
+    pub repeat: Nanos,
 }
 
 /// A change of a bottleneck in mid-run.

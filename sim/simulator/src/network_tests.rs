@@ -21,6 +21,7 @@ fn bottleneck() -> Bottleneck {
         down: direction(),
         up: direction(),
         changes: Vec::new(),
+        repeat: 0,
     }
 }
 

@@ -1,11 +1,12 @@
 //! Packet memory on the heap.
 
-use windlass_engine::{Pkt, Pool, Room};
+use windlass_engine::{Nanos, Pkt, Pool, Room};
 
 #[derive(Default)]
 struct Slot {
     bytes: Vec<u8>,
     references: u32,
+    arrived_at: Option<Nanos>,
 }
 
 /// A [`Pool`] of vectors. Freed slots are used again, with the memory that they have.
@@ -41,6 +42,13 @@ impl HeapPool {
         Some(pkt)
     }
 
+    /// Takes a frame in that came at a time that is known; `None` at the limit.
+    pub fn insert_of(&mut self, frame: &[u8], arrived_at: Nanos) -> Option<Pkt> {
+        let pkt = self.insert(frame)?;
+        self.slot(pkt).arrived_at = Some(arrived_at);
+        Some(pkt)
+    }
+
     /// The whole packet.
     pub fn bytes(&self, pkt: Pkt) -> &[u8] {
         self.head(pkt)
@@ -72,6 +80,7 @@ impl HeapPool {
         });
         let slot = &mut self.slots[index as usize];
         slot.references = 1;
+        slot.arrived_at = None;
         slot.bytes.clear();
         Some(Pkt(index))
     }
@@ -113,6 +122,10 @@ impl Pool for HeapPool {
         }
         self.slot(pkt).bytes.resize(len as usize, 0);
         true
+    }
+
+    fn arrived_at(&self, pkt: Pkt, _now: Nanos) -> Option<Nanos> {
+        self.slots[pkt.0 as usize].arrived_at
     }
 
     fn room(&self) -> Room {

@@ -80,14 +80,16 @@ impl World {
     /// Connections over one inside link and a network.
     pub fn of(
         connections: Vec<Ends>,
-        inside: [Link<Vec<u8>>; 2],
+        mut inside: [Link<Vec<u8>>; 2],
         mut network: Network<Vec<u8>>,
     ) -> Self {
         let mut timers = Timers::new(connections.len() * SLEEPERS);
         for (index, ends) in connections.iter().enumerate() {
-            timers.set(index * SLEEPERS + OPENING, Some(ends.plan.start));
+            let start = Some(ends.plan.start).filter(|at| *at < Nanos::MAX);
+            timers.set(index * SLEEPERS + OPENING, start);
         }
         network.start(0);
+        inside.iter_mut().for_each(|link| link.start(0));
         World {
             now: 0,
             connections,
@@ -161,6 +163,13 @@ impl World {
         self.over.pop()
     }
 
+    /// The connection with this index, which was to begin at `Nanos::MAX`, begins now.
+    pub fn begin(&mut self, index: usize) {
+        self.connections[index].plan.start = self.now;
+        let opening = index * SLEEPERS + OPENING;
+        self.timers.set(opening, Some(self.now));
+    }
+
     /// Changes the links outside the box: toward the client, and from it.
     pub fn set_outside(&mut self, down: LinkConfig, up: LinkConfig) {
         self.network.set_links(self.now, 0, down, up);
@@ -170,6 +179,12 @@ impl World {
     pub fn link_stats(&self) -> (LinkStats, LinkStats) {
         let stats = |toward| self.network.link_stats(0, toward);
         (stats(Toward::Clients), stats(Toward::Servers))
+    }
+
+    /// Counts of the links between the servers and the box: toward it, and from it.
+    pub fn inside_stats(&self) -> (LinkStats, LinkStats) {
+        let [to_box, from_box] = &self.inside;
+        (to_box.stats(), from_box.stats())
     }
 
     /// Runs until `until`, or until all has ended and the box has let go. May be called again, with

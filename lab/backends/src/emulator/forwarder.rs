@@ -241,6 +241,7 @@ mod tests {
             down: delayed(down),
             up: delayed(up),
             changes,
+            repeat_ns: 0,
         };
         let change = Change {
             at_ns: 5,

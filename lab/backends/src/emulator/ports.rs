@@ -9,6 +9,7 @@ use windlass_io::interface::index;
 use windlass_io::packet::{Taken, Trunk};
 use windlass_sim::network::Toward;
 
+use crate::netns::Namespace;
 use crate::topology::{EMULATOR_NEAR, Topology, emulator_far};
 
 /// Where an Ethernet frame without a tag has its type.
@@ -34,10 +35,25 @@ impl Ends {
     /// # Errors
     /// When an interface is missing, or there is no memory for the packets that wait.
     pub fn open(topology: &Topology) -> Result<Ends> {
-        topology.net.inside(|| {
+        let one_far_end = topology.far.is_some();
+        Ends::open_in(&topology.net, topology.clients.len(), one_far_end)
+    }
+
+    /// Opens those between the servers and the box: their near end is toward the servers.
+    ///
+    /// # Errors
+    /// The same; and when there is no such link.
+    pub fn open_near(topology: &Topology) -> Result<Ends> {
+        let net = topology.near_net.as_ref();
+        let net = net.context("there is no link between the servers and the box")?;
+        Ends::open_in(net, topology.clients.len(), true)
+    }
+
+    fn open_in(net: &Namespace, clients: usize, one_far_end: bool) -> Result<Ends> {
+        net.inside(|| {
             let find = |name: &str| index(name).with_context(|| format!("cannot find {name}"));
-            let far_end = |client| if topology.far.is_some() { 0 } else { client };
-            let far = (0..topology.clients.len()).map(|c| find(&emulator_far(far_end(c))));
+            let far_end = |client| if one_far_end { 0 } else { client };
+            let far = (0..clients).map(|c| find(&emulator_far(far_end(c))));
             Ok(Ends {
                 near: find(EMULATOR_NEAR)?,
                 far: far.collect::<Result<_>>()?,

@@ -1,6 +1,7 @@
 //! Setups on this kernel. Needs root and iproute2.
 
 mod hosts;
+mod paths;
 #[path = "../program/mod.rs"]
 mod program;
 mod setups;

@@ -1,11 +1,14 @@
 //! The base tables, with the overrides of one run in their places, become its setup.
 
+use std::path::Path;
+
 use toml::de::DeTable;
 use windlass_cc::AlgorithmId;
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
-use super::{algorithm, flows, link, path_box, run};
+use super::recording::Recordings;
+use super::{algorithm, flows, link, path_box, run, stalls};
 use crate::setup::{Host, MAX_HOSTS, Pair, Record, Setup};
 
 /// What Debian's kernel has, by their Linux names.
@@ -43,17 +46,45 @@ pub(super) fn millis(ms: f64) -> u64 {
     (ms * 1e6).round() as u64
 }
 
+/// The shortest and the longest of lengths in ms, as `example` has them, in ns.
+pub(super) fn lengths_ns(
+    value: Value<'_>,
+    example: &str,
+    max_ms: f64,
+) -> Result<(u64, u64), Wrong> {
+    let span = value.span();
+    let wrong = |what| Wrong::new(span.clone(), what, format!("write for example {example}"));
+    let ends = value.list(example)?;
+    let [least, most] = &ends[..] else {
+        return Err(wrong(
+            "here stand two lengths: the shortest and the longest",
+        ));
+    };
+    let read = |value: &Value<'_>| value.number(0.0..=max_ms, "ms").map(millis);
+    let (least, most) = (read(least)?, read(most)?);
+    match least <= most {
+        true => Ok((least, most)),
+        false => Err(wrong("the shortest is longer than the longest")),
+    }
+}
+
 /// Reads all of them. The seed is the caller's to set.
-pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
+pub(super) fn read(table: DeTable<'_>, folder: &Path) -> Result<Setup, Wrong> {
     let mut file = Section::new("the file", table);
     let topology = Topology::read(file.take("topology"))?;
-    let bottleneck = link::read(file.need("link", "{ rate_mbit = 50, rtt_ms = 100 }")?)?;
+    let mut recordings = Recordings::new(folder);
+    let bottleneck = file.need("link", "{ rate_mbit = 50, rtt_ms = 100 }")?;
+    let bottleneck = link::read(bottleneck, "[link]", &mut recordings)?;
+    let server_link = file.take("server_link");
+    let server_link =
+        server_link.map(|value| link::read_steady(value, "[server_link]", &mut recordings));
     let server = host(file.take("server"), SERVER)?;
     let client = host(file.take("client"), "[client]")?;
     let groups = flows::read(
         file.need("flows", "[{ mb = 10 }]")?,
         topology.pairs.len() as u64,
     )?;
+    let stalls = file.take("stalls").map(stalls::read);
     let cross = file.take("cross_traffic");
     let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
     let probes = file.take("probe");
@@ -72,9 +103,12 @@ pub(super) fn read(table: DeTable<'_>) -> Result<Setup, Wrong> {
         servers: vec![server; topology.servers],
         clients: vec![client; topology.clients],
         bottlenecks: vec![bottleneck; topology.bottlenecks],
+        server_link: server_link.transpose()?,
+        recordings: recordings.all,
         pairs: topology.pairs,
         path_box: between.path_box,
         box_algorithm: between.algorithm,
+        box_stalls: stalls.transpose()?,
         both_ends: between.both_ends,
         flows: groups.into_iter().map(|g| g.group).collect(),
         cross_traffic: cross_traffic.unwrap_or(Ok(Vec::new()))?,

@@ -30,7 +30,7 @@ impl<'t> Plan<'t> {
     pub(super) fn read(
         header: &mut Section<'t>,
         base: DeTable<'t>,
-        whole: &Whole,
+        whole: &Whole<'_>,
     ) -> Result<Plan<'t>, Wrong> {
         let (sweep, cases) = (header.take("sweep"), header.take("case"));
         let span = sweep.as_ref().or(cases.as_ref()).map_or(0..0, Value::span);
@@ -109,7 +109,7 @@ impl<'t> Plan<'t> {
         found.collect()
     }
 
-    fn refuse_too_many(&self, whole: &Whole, span: Range<usize>) -> Result<(), Wrong> {
+    fn refuse_too_many(&self, whole: &Whole<'_>, span: Range<usize>) -> Result<(), Wrong> {
         let counts = self.axes.iter().map(|axis| axis.values.len());
         let counts = counts.chain([self.cases.len(), self.contestants.len()]);
         let start = u64::from(whole.repetitions);
@@ -125,7 +125,7 @@ impl<'t> Plan<'t> {
     }
 
     /// Every run, each of them found without mistakes.
-    pub(super) fn expand(&self, whole: &Whole) -> Result<Experiment, Wrong> {
+    pub(super) fn expand(&self, whole: &Whole<'_>) -> Result<Experiment, Wrong> {
         let mut experiment = Experiment {
             name: String::new(),
             title: String::new(),
@@ -152,7 +152,7 @@ impl<'t> Plan<'t> {
     fn sweep(
         &self,
         experiment: &mut Experiment,
-        whole: &Whole,
+        whole: &Whole<'_>,
         case: &str,
         table: &DeTable<'t>,
         chosen: &[Scalar],
@@ -182,7 +182,7 @@ impl<'t> Plan<'t> {
     fn add_cell(
         &self,
         experiment: &mut Experiment,
-        whole: &Whole,
+        whole: &Whole<'_>,
         cell: Cell,
         table: &DeTable<'t>,
     ) -> Result<(), Wrong> {
@@ -191,7 +191,7 @@ impl<'t> Plan<'t> {
             let mut table = table.clone();
             apply(&mut table, &contestant.overrides)?;
             words::fill(&mut table, &self.words(&cell));
-            setups.push(base::read(table)?);
+            setups.push(base::read(table, whole.folder)?);
         }
         let index = experiment.cells.len();
         for repetition in 1..=whole.repetitions {

@@ -67,6 +67,7 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         time(&mut section, "start_s")?,
         time(&mut section, "interval_s")?,
     );
+    let at_once = read_at_once(&mut section, interval_ns)?;
     let (write_bytes, pause_ns) = read_pauses(&mut section)?;
     let pair = match section.take("pair") {
         Some(value) => index(&value, pairs, "pair")?,
@@ -87,6 +88,14 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         .map(|v| v.word(&TRANSPORTS))
         .transpose()?;
     let carrier = carrier.unwrap_or_default();
+    if let Some(value) = transport
+        .as_ref()
+        .filter(|_| carrier == Transport::Quic && at_once > 0)
+    {
+        let what = "transfers over QUIC begin at their times";
+        let help = "leave at_once out, or take transport = \"tcp\"";
+        return Err(Wrong::new(value.span(), what, help));
+    }
     if let Some(value) = transport.filter(|_| carrier == Transport::Quic && pause_ns > 0) {
         let what = "windlass send does not pause";
         let help = "leave write_kb and pause_ms out, or take transport = \"tcp\"";
@@ -104,6 +113,7 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         sizes,
         start_ns,
         interval_ns,
+        at_once,
         write_bytes,
         pause_ns,
         congestion_control: control.map(|v| congestion_control(&v)).transpose()?,
@@ -115,6 +125,19 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         governed,
         span,
     })
+}
+
+/// Most of a group that are under way together.
+fn read_at_once(section: &mut Section<'_>, interval_ns: u64) -> Result<u32, Wrong> {
+    let Some(value) = section.take("at_once") else {
+        return Ok(0);
+    };
+    if interval_ns > 0 {
+        let what = "at_once and interval_s contradict each other";
+        let help = "with at_once the next one begins when another has ended: leave interval_s out";
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(value.integer(1..=COUNT_MAX, "flows")? as u32)
 }
 
 fn read_bytes(section: &mut Section<'_>) -> Result<u64, Wrong> {

@@ -3,7 +3,8 @@
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
-use super::base::{millis, seconds};
+use super::base::{lengths_ns, millis, seconds};
+use super::recording::Recordings;
 use crate::setup::{Bottleneck, Change, Direction, Loss, Policer};
 
 /// A full-sized packet with its Ethernet header, bytes.
@@ -27,6 +28,8 @@ enum Queue {
 struct Link {
     rate_mbit: f64,
     rtt_ms: f64,
+    recording: Option<usize>,
+    ack_recording: Option<usize>,
     loss: Loss,
     ack_loss: f64,
     jitter_ms: f64,
@@ -44,9 +47,30 @@ struct Link {
     drops_not_ect: bool,
 }
 
+/// Reads a table without changes.
+pub(super) fn read_steady(
+    value: Value<'_>,
+    table: &'static str,
+    recordings: &mut Recordings<'_>,
+) -> Result<Bottleneck, Wrong> {
+    let span = value.span();
+    let bottleneck = read(value, table, recordings)?;
+    match bottleneck.changes.is_empty() {
+        true => Ok(bottleneck),
+        false => {
+            let what = format!("{table} does not change");
+            Err(Wrong::new(span, what, "put change into [link]"))
+        }
+    }
+}
+
 /// Reads the table, changes included.
-pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
-    let mut section = value.section("[link]")?;
+pub(super) fn read(
+    value: Value<'_>,
+    table: &'static str,
+    recordings: &mut Recordings<'_>,
+) -> Result<Bottleneck, Wrong> {
+    let mut section = value.section(table)?;
     let (rate, rtt) = (
         section.need("rate_mbit", "50")?,
         section.need("rtt_ms", "100")?,
@@ -54,6 +78,8 @@ pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
     let mut link = Link {
         rate_mbit: read_rate(&rate)?,
         rtt_ms: read_rtt(&rtt)?,
+        recording: None,
+        ack_recording: None,
         loss: Loss::None,
         ack_loss: 0.0,
         jitter_ms: 0.0,
@@ -71,11 +97,41 @@ pub(super) fn read(value: Value<'_>) -> Result<Bottleneck, Wrong> {
         drops_not_ect: false,
     };
     let changes = section.take("change");
+    let every = section.take("change_every_s");
+    for (key, place) in [
+        ("recorded", &mut link.recording),
+        ("ack_recorded", &mut link.ack_recording),
+    ] {
+        if let Some(value) = section.take(key) {
+            *place = Some(recordings.add(&value)?);
+        }
+    }
     link.read(&mut section)?;
     section.finish()?;
     let (down, up) = link.directions();
     let changes = changes.map_or(Ok(Vec::new()), |value| read_changes(value, link))?;
-    Ok(Bottleneck { down, up, changes })
+    let repeat_ns = every.map_or(Ok(0), |value| read_every(&value, &changes))?;
+    Ok(Bottleneck {
+        down,
+        up,
+        changes,
+        repeat_ns,
+    })
+}
+
+/// After how long the changes come again: all of them have to fit in.
+fn read_every(value: &Value<'_>, changes: &[Change]) -> Result<u64, Wrong> {
+    let every = seconds(value.number(0.0..=LATEST_S, "s")?);
+    let (Some(first), Some(last)) = (changes.first(), changes.last()) else {
+        let what = "change_every_s without change repeats nothing";
+        return Err(Wrong::new(value.span(), what, "write change too"));
+    };
+    if every <= last.at_ns - first.at_ns {
+        let what = "the changes take longer than the time after which they come again";
+        let help = "make change_every_s longer than the last at_s less the first";
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(every)
 }
 
 fn read_changes(value: Value<'_>, mut link: Link) -> Result<Vec<Change>, Wrong> {
@@ -246,6 +302,7 @@ impl Link {
             .map(|n| (n * PACKET_BYTES).round() as u64);
         let down = Direction {
             rate_bits_per_s: (self.rate_mbit * 1e6).round() as u64,
+            recording: self.recording,
             delay_ns: millis(self.rtt_ms) / 2,
             jitter_ns: millis(self.jitter_ms),
             jitter_reorders: self.jitter_reorders,
@@ -260,6 +317,7 @@ impl Link {
             drops_not_ect: self.drops_not_ect,
         };
         let up = Direction {
+            recording: self.ack_recording,
             jitter_ns: millis(self.ack_jitter_ms),
             slots_ns: self.ack_slots_ns,
             policer: None,
@@ -279,15 +337,9 @@ impl Link {
 /// `[3, 12]`: slots of 3 to 12 ms; `[0, 0]`: none.
 fn slots(value: Value<'_>) -> Result<Option<(u64, u64)>, Wrong> {
     let span = value.span();
-    let ends = value.list("[3, 12]")?;
-    let [least, most] = &ends[..] else {
-        let what = "slots have a shortest and a longest length";
-        return Err(Wrong::new(span, what, "write for example [3, 12]"));
-    };
-    let read = |value: &Value<'_>| value.number(0.0..=SLOT_MAX_MS, "ms").map(millis);
-    let (least, most) = (read(least)?, read(most)?);
-    if least > most || most > 0 && least == 0 {
-        let what = "the shortest slot is longer than the longest, or without length";
+    let (least, most) = lengths_ns(value, "[3, 12]", SLOT_MAX_MS)?;
+    if most > 0 && least == 0 {
+        let what = "the shortest slot is without length";
         return Err(Wrong::new(span, what, "write for example [3, 12]"));
     }
     Ok((most > 0).then_some((least, most)))

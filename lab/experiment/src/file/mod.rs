@@ -11,9 +11,13 @@ mod link;
 mod maps;
 mod overrides;
 mod path_box;
+mod recording;
 mod run;
+mod stalls;
 mod vary;
 mod words;
+
+use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 use windlass_policy::read::{self, Section, Value};
@@ -42,8 +46,8 @@ const HEADER: [&str; 11] = [
     "paper",
 ];
 
-/// Reads a file as a whole, down to each of its runs.
-pub(crate) fn read(text: &str, settings: Settings) -> Result<Experiment, Wrong> {
+/// Reads a file as a whole, down to each of its runs. Other files that it names are in `folder`.
+pub(crate) fn read(text: &str, folder: &Path, settings: Settings) -> Result<Experiment, Wrong> {
     let mut base = read::document(text)?;
     let mut header = Section::new("the file", take_header(&mut base));
     refuse_unknown(&base)?;
@@ -58,7 +62,7 @@ pub(crate) fn read(text: &str, settings: Settings) -> Result<Experiment, Wrong> 
         Some(text) => text.text("What it shows.")?.trim().to_owned(),
         None => String::new(),
     };
-    let whole = Whole::read(&base, settings)?;
+    let whole = Whole::read(&base, folder, settings)?;
     let plan = Plan::read(&mut header, base, &whole)?;
     let mut experiment = plan.expand(&whole)?;
     (experiment.name, experiment.title) = (name, title);
@@ -77,15 +81,18 @@ pub(crate) fn read(text: &str, settings: Settings) -> Result<Experiment, Wrong> 
 }
 
 /// What `[run]` says of the experiment as a whole.
-struct Whole {
+struct Whole<'f> {
+    /// Where other files are.
+    folder: &'f Path,
     repetitions: u32,
     seed: u64,
     backend: BackendName,
 }
 
-impl Whole {
-    fn read(base: &DeTable<'_>, settings: Settings) -> Result<Whole, Wrong> {
+impl<'f> Whole<'f> {
+    fn read(base: &DeTable<'_>, folder: &'f Path, settings: Settings) -> Result<Whole<'f>, Wrong> {
         let mut whole = Whole {
+            folder,
             repetitions: 1,
             seed: 1,
             backend: BackendName::default(),

@@ -8,12 +8,14 @@ use toml::de::{DeTable, DeValue};
 use windlass_policy::{Wrong, suggest};
 
 /// The base tables, which a path begins with.
-pub(super) const TABLES: [&str; 10] = [
+pub(super) const TABLES: [&str; 12] = [
     "topology",
     "link",
+    "server_link",
     "server",
     "client",
     "box",
+    "stalls",
     "flows",
     "cross_traffic",
     "probe",

@@ -7,6 +7,7 @@ use windlass_policy::{Config, FEEDBACKS, MODES, REDUNDANCIES, Wrong};
 use super::algorithm;
 use super::flows::Group;
 use crate::algorithm::Algorithm;
+
 use crate::setup::{Pair, PathBox, server_address};
 
 #[derive(Clone, Copy, PartialEq)]

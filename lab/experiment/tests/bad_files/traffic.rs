@@ -5,6 +5,13 @@ use super::Bad;
 pub const BAD: &[Bad] = &[
     (
         "mb = 1",
+        "mb = 1\ncount = 9\nat_once = 6\ninterval_s = 1",
+        "6",
+        "at_once and interval_s contradict",
+        "leave interval_s out",
+    ),
+    (
+        "mb = 1",
         "mb = 1\npairs = 2",
         "2",
         "pairs is out of range: 2",

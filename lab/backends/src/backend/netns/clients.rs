@@ -54,6 +54,8 @@ struct Work<'a> {
     streams: &'a mut Vec<Option<TcpStream>>,
     /// In order of their start.
     waiting: std::vec::IntoIter<usize>,
+    /// Those that begin when another of their group has ended.
+    held_back: Vec<usize>,
     /// Foreground flows that have not ended.
     left: usize,
     buffer: Vec<u8>,
@@ -121,7 +123,8 @@ impl<'a> Work<'a> {
         places: Places,
         streams: &'a mut Vec<Option<TcpStream>>,
     ) -> Result<Work<'a>> {
-        let mut waiting: Vec<usize> = (0..plan.flows.len()).collect();
+        let has_time = |index: &usize| plan.flows[*index].start_ns.is_some();
+        let (mut waiting, held_back): (Vec<_>, Vec<_>) = (0..plan.flows.len()).partition(has_time);
         waiting.sort_by_key(|index| plan.flows[*index].start_ns);
         Ok(Work {
             plan,
@@ -131,6 +134,7 @@ impl<'a> Work<'a> {
             fetched: plan.flows.iter().map(|_| Fetched::default()).collect(),
             streams,
             waiting: waiting.into_iter(),
+            held_back,
             left: plan.flows.iter().filter(|flow| !flow.background).count(),
             buffer: vec![0; BUFFER_BYTES],
         })
@@ -171,7 +175,7 @@ impl<'a> Work<'a> {
     /// Starts what is due. When the next one is.
     fn start_due(&mut self) -> Option<u64> {
         while let Some(&flow) = self.waiting.as_slice().first() {
-            let at = self.start_ns + self.plan.flows[flow].start_ns;
+            let at = self.start_ns + self.plan.flows[flow].start_ns.unwrap_or(0);
             if at > monotonic_ns() {
                 return Some(at);
             }
@@ -181,6 +185,21 @@ impl<'a> Work<'a> {
             }
         }
         None
+    }
+
+    /// One has ended, well or not: the next of its group begins.
+    fn over(&mut self, flow: usize) {
+        self.left -= usize::from(!self.plan.flows[flow].background);
+        let group = self.plan.flows[flow].group;
+        let of_group = |index: &usize| self.plan.flows[*index].group == group;
+        while let Some(at) = self.held_back.iter().position(of_group) {
+            let next = self.held_back.remove(at);
+            match self.begin(next) {
+                Ok(()) => return,
+                Err(e) => self.note_failure(next, format!("{e:#}")),
+            }
+            self.left -= usize::from(!self.plan.flows[next].background);
+        }
     }
 
     fn begin(&mut self, flow: usize) -> Result<()> {
@@ -263,7 +282,7 @@ impl<'a> Work<'a> {
             if complete {
                 fetched.intact = true;
                 fetched.ended_ns = now;
-                self.left -= usize::from(!self.plan.flows[flow].background);
+                self.over(flow);
                 return Ok(());
             }
             if count < BUFFER_BYTES && !to_the_end {
@@ -273,10 +292,14 @@ impl<'a> Work<'a> {
     }
 
     fn fail(&mut self, flow: usize, error: String) {
+        self.note_failure(flow, error);
+        self.over(flow);
+    }
+
+    fn note_failure(&mut self, flow: usize, error: String) {
         let fetched = &mut self.fetched[flow];
         fetched.error = Some(error);
         fetched.ended_ns = monotonic_ns();
         self.streams[flow] = None;
-        self.left -= usize::from(!self.plan.flows[flow].background);
     }
 }

@@ -16,6 +16,7 @@ mod run;
 mod samples;
 mod servers;
 mod sockets;
+mod staller;
 mod usage;
 
 use anyhow::{Context, Result, ensure};

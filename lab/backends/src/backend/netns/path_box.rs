@@ -14,7 +14,10 @@ use windlass_daemon::control::{Answer, Request};
 use windlass_experiment::observed::Usage;
 use windlass_experiment::setup::{PathBox, Record};
 
+use windlass_sim::stalls::Stalls;
+
 use super::probe::wait_until_forwarding;
+use super::staller::Staller;
 use super::usage::Meter;
 use crate::emulator::Ends;
 use crate::programs::Programs;
@@ -33,6 +36,7 @@ pub(super) struct Running {
     /// The Windlass beside the clients.
     far: Option<Windlass>,
     meter: Option<Meter>,
+    staller: Option<Staller>,
 }
 
 #[derive(Debug)]
@@ -95,7 +99,21 @@ impl Running {
             process,
             far,
             meter,
+            staller: None,
         })
+    }
+
+    /// From `start_ns` on Windlass stands still now and then. The same seed gives the same times.
+    pub(super) fn stall(&mut self, stalls: Stalls) -> Result<()> {
+        if let Process::Windlass(windlass) = &self.process {
+            self.staller = Some(Staller::start(windlass.pid(), stalls)?);
+        }
+        Ok(())
+    }
+
+    /// It runs again, for good.
+    pub(super) fn end_stalls(&mut self) {
+        self.staller = None;
     }
 
     /// Asks for all that is lost with the connections.

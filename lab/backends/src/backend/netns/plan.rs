@@ -20,8 +20,8 @@ pub(super) struct Flow {
     pub server: usize,
     /// Index of the client host.
     pub client: usize,
-    /// When it begins, from the start of the run, ns.
-    pub start_ns: u64,
+    /// When it begins, from the start of the run, ns; `None`: when another of its group has ended.
+    pub start_ns: Option<u64>,
     pub bytes: u64,
     /// What the server writes at once, bytes.
     pub write_bytes: u64,
@@ -105,7 +105,7 @@ impl Plan {
                     index,
                     server: pair.server,
                     client: pair.client,
-                    start_ns,
+                    start_ns: (!all.waits(index)).then_some(start_ns),
                     bytes,
                     write_bytes: match all.write_bytes {
                         0 => bytes,
@@ -154,6 +154,7 @@ mod tests {
             bytes: 1000,
             start_ns: 7,
             interval_ns: 10,
+            at_once: 0,
             pairs: 1,
             sizes: None,
             write_bytes: 0,
@@ -186,7 +187,15 @@ mod tests {
             .iter()
             .map(|f| (f.group, f.index, f.start_ns))
             .collect();
-        assert_eq!(starts, [(0, 0, 7), (0, 1, 17), (1, 0, 7), (2, 0, 7)]);
+        let of = |group, index, at| (group, index, Some(at));
+        assert_eq!(
+            starts,
+            [of(0, 0, 7), of(0, 1, 17), of(1, 0, 7), of(2, 0, 7)]
+        );
+        setup.flows[0].at_once = 1;
+        let held_back = Plan::new(&setup).expect("a plan").flows[1].start_ns;
+        assert_eq!(held_back, None);
+        setup.flows[0].at_once = 0;
         assert_eq!((flows[0].write_bytes, flows[2].write_bytes), (1000, 100));
         assert_eq!(flows[1].congestion_control, "cubic");
         assert_eq!(flows[2].congestion_control, "bbr");

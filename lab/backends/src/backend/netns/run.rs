@@ -17,7 +17,10 @@ use super::quic::Receivers;
 use super::servers::{Served, Servers};
 use super::sockets::listeners;
 use super::usage::{Load, dropped_frames, timeouts};
+use windlass_sim::stalls::Stalls;
+
 use crate::backend::box_sample;
+use crate::backend::sim::network::stall_config;
 use crate::cleanup::{check_interrupted, lab_folder, lab_name};
 use crate::emulator::{Emulator, Ends};
 use crate::programs::Programs;
@@ -51,6 +54,7 @@ impl Lab {
             clients: setup.clients.len(),
             bridged: !matches!(setup.path_box, PathBox::Command { .. }),
             far_box: setup.both_ends,
+            server_link: setup.server_link.is_some(),
         };
         if let Some(lab) = old.filter(|lab| lab.shape == shape) {
             return Ok(lab);
@@ -87,11 +91,16 @@ impl Lab {
             Some(ends) => ends,
             None => Ends::open(topology)?,
         };
+        let near = near_setup(setup).map(|near| Emulator::start(Ends::open_near(topology)?, &near));
+        let near = near.transpose()?;
         let (wires, record) = ((topology, &mut ends), setup.record);
-        let running = Running::start(wires, path_box, record, programs, folder)?;
+        let mut running = Running::start(wires, path_box, record, programs, folder)?;
         let receivers = Receivers::start(topology, &plan, programs, folder)?;
         let links = Emulator::start(ends, setup)?;
         let start_ns = links.start_ns();
+        if let Some(stalls) = setup.box_stalls {
+            running.stall(Stalls::new(stall_config(stalls), setup.seed, start_ns))?;
+        }
         let senders = receivers.send(&plan, start_ns);
         let servers = Servers::start(listeners, Arc::clone(&plan), start_ns)?;
         let load = Load::start()?;
@@ -100,6 +109,7 @@ impl Lab {
         let machine_busy_share = Some(load.busy_share()?);
         check_interrupted()?;
         let served = servers.finish()?;
+        running.end_stalls();
         let said = running.ask()?;
         let after = self.counts(&plan)?;
         let mut outcome = Outcome {
@@ -118,7 +128,13 @@ impl Lab {
         clients.break_connections()?;
         outcome.break_connections();
         let trace = running.stop()?;
-        let (record, ends) = links.stop()?;
+        let (mut record, ends) = links.stop()?;
+        if let Some(near) = near {
+            let (near, _) = near.stop()?;
+            record.down.extend(near.down);
+            record.up.extend(near.up);
+            record.mishaps += near.mishaps;
+        }
         self.ends = Some(ends);
         let mut counters = std::mem::take(&mut outcome.said.counters);
         let lost = record.mishaps + (after.dropped[1] - before.dropped[1]);
@@ -174,6 +190,21 @@ impl Lab {
     }
 }
 
+/// The link between the servers and the box, as a network of its own.
+fn near_setup(setup: &Setup) -> Option<Setup> {
+    let mut near = Setup {
+        seed: !setup.seed,
+        bottlenecks: vec![setup.server_link.clone()?],
+        pairs: setup.pairs.clone(),
+        recordings: setup.recordings.clone(),
+        ..Setup::default()
+    };
+    for pair in &mut near.pairs {
+        (pair.route, pair.extra_delay_ns) = (vec![0], 0);
+    }
+    Some(near)
+}
+
 struct Counts {
     /// By server.
     timeouts: Vec<Option<u64>>,
@@ -215,7 +246,7 @@ impl Outcome<'_> {
         let info = served.and_then(|s| s.info);
         let on_box = self.name_on_box(flow, fetched);
         let on_box = on_box.and_then(|name| self.said.flows.get(&name));
-        let planned = self.start_ns + flow.start_ns;
+        let planned = self.start_ns + flow.start_ns.unwrap_or(0);
         let began = fetched.began_ns.unwrap_or(planned);
         let span = fetched.began_ns.map_or(0, |at| fetched.ended_ns - at);
         let server_error = served.and_then(|s| s.error.as_ref());

@@ -26,6 +26,7 @@ pub(super) struct Transfer {
     pub background: bool,
     /// The server's address first.
     pub key: FlowKey,
+    /// `Nanos::MAX`: when another of its group has ended.
     pub start: Nanos,
     /// What the server sends, bytes.
     bytes: u64,
@@ -75,7 +76,10 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
                     dst_port: FIRST_CLIENT_PORT + port as u16,
                     ..FlowKey::default()
                 },
-                start: starts.next().unwrap_or_default(),
+                start: match (starts.next(), group.waits(index)) {
+                    (_, true) => Nanos::MAX,
+                    (at, false) => at.unwrap_or_default(),
+                },
                 bytes: group.bytes_of(setup.seed, index),
                 pair: at,
                 algorithm,

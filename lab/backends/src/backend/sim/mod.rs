@@ -18,9 +18,12 @@ use anyhow::{Result, bail};
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Observed, Setup};
 use windlass_policy::Config;
+use windlass_sim::stalls::Stalls;
 use windlass_sim::{EngineBox, Middlebox, Wire};
 
 pub use run::run;
+
+use network::stall_config;
 
 use super::Backend;
 use crate::cleanup::{check_interrupted, interrupted};
@@ -113,7 +116,11 @@ fn observe(setup: &Setup) -> Observed {
             Ok(config) => {
                 let engine = |seed| {
                     let policy = Box::new(config.policy());
-                    EngineBox::new(policy, config.limits, seed)
+                    let engine = EngineBox::new(policy, config.limits, seed);
+                    match setup.box_stalls {
+                        Some(stalls) => engine.stalling(Stalls::new(stall_config(stalls), seed, 0)),
+                        None => engine,
+                    }
                 };
                 let far = setup.both_ends.then(|| engine(!setup.seed));
                 let far = far.map(|far| Box::new(far) as Box<dyn Middlebox>);

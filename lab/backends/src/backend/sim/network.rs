@@ -1,17 +1,24 @@
 //! A setup's links in the simulator's terms, and what they tell in the laboratory's.
 
+use std::sync::Arc;
+
 use windlass_experiment::observed::{LinkObserved, ProbesObserved};
 use windlass_experiment::setup::{self, Direction, Setup};
-use windlass_sim::link::{LinkConfig, LinkStats, Loss, Policer, Slots};
+use windlass_sim::link::{LinkConfig, LinkStats, Loss, Policer, Recording, Slots};
 use windlass_sim::network_spec::{
     Bottleneck, Change, CrossTraffic, NetworkSpec, Probe, ProbeStats, Way,
 };
+use windlass_sim::stalls::StallConfig;
 
 /// The links of `setup`. Its indices must be valid, its changes in order of time.
 pub(crate) fn network_of(setup: &Setup) -> NetworkSpec {
     NetworkSpec {
         seed: setup.seed,
-        bottlenecks: setup.bottlenecks.iter().map(bottleneck).collect(),
+        bottlenecks: setup
+            .bottlenecks
+            .iter()
+            .map(|b| bottleneck(setup, b))
+            .collect(),
         ways: setup.pairs.iter().map(way).collect(),
         cross_traffic: setup.cross_traffic.iter().map(cross_traffic).collect(),
         probes: setup.probes.iter().map(probe).collect(),
@@ -19,7 +26,8 @@ pub(crate) fn network_of(setup: &Setup) -> NetworkSpec {
     }
 }
 
-fn bottleneck(bottleneck: &setup::Bottleneck) -> Bottleneck {
+fn bottleneck(setup: &Setup, bottleneck: &setup::Bottleneck) -> Bottleneck {
+    let link = |direction: &Direction| link(setup, direction);
     let change = |change: &setup::Change| Change {
         at: change.at_ns,
         down: link(&change.down),
@@ -29,6 +37,7 @@ fn bottleneck(bottleneck: &setup::Bottleneck) -> Bottleneck {
         down: link(&bottleneck.down),
         up: link(&bottleneck.up),
         changes: bottleneck.changes.iter().map(change).collect(),
+        repeat: bottleneck.repeat_ns,
     }
 }
 
@@ -50,6 +59,15 @@ fn cross_traffic(traffic: &setup::CrossTraffic) -> CrossTraffic {
     }
 }
 
+/// When a box stands still.
+pub(crate) fn stall_config(stalls: setup::Stalls) -> StallConfig {
+    StallConfig {
+        every: stalls.every_ns,
+        least: stalls.least_ns,
+        most: stalls.most_ns,
+    }
+}
+
 fn probe(probe: &setup::Probe) -> Probe {
     Probe {
         pair: probe.pair,
@@ -58,10 +76,18 @@ fn probe(probe: &setup::Probe) -> Probe {
     }
 }
 
-fn link(direction: &Direction) -> LinkConfig {
+/// The direction of a link in the simulator's terms.
+pub(crate) fn link(setup: &Setup, direction: &Direction) -> LinkConfig {
+    let recording = direction.recording.and_then(|i| setup.recordings.get(i));
     let rate = direction.rate_bits_per_s;
     LinkConfig {
         rate_bytes_per_s: (rate > 0).then(|| (rate / 8).max(1)),
+        recording: recording.map(|recording| {
+            Arc::new(Recording {
+                at_ms: recording.at_ms.clone(),
+                delay_ms: recording.delay_ms.clone(),
+            })
+        }),
         delay: direction.delay_ns,
         jitter: direction.jitter_ns,
         jitter_reorders: direction.jitter_reorders,

@@ -51,7 +51,12 @@ pub(super) fn observe(
         flow.error = flow.error.or_else(|| left_over(setup, transfer, ends));
         flows.push(flow);
     }
-    let (down, up) = world.network().observed();
+    let (mut down, mut up) = world.network().observed();
+    if setup.server_link.is_some() {
+        let (to_box, from_box) = world.inside_stats();
+        down.push(to_box);
+        up.push(from_box);
+    }
     let mut counters = if boxed {
         middlebox.counters()
     } else {
@@ -98,11 +103,12 @@ fn flow(
     // it, but never more than the box has sent.
     let twice = ends.client.stats().bytes_duplicate;
     let spurious = resent.zip(copied).map(|(r, c)| twice.min(r + c));
+    let start = ends.plan.start.min(end);
     FlowObserved {
         group: transfer.group,
         index: transfer.index,
-        start_s: seconds(transfer.start),
-        seconds: seconds(ended.unwrap_or(end).saturating_sub(transfer.start)),
+        start_s: seconds(start),
+        seconds: seconds(ended.unwrap_or(end).saturating_sub(start)),
         received_bytes: received,
         intact: ended.is_some() && corrupt.is_none(),
         error,

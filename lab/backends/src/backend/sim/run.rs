@@ -5,11 +5,11 @@ use windlass_experiment::Observed;
 use windlass_experiment::setup::{PathBox, Setup};
 
 use windlass_sim::link::{Link, LinkConfig};
-use windlass_sim::network::Network;
+use windlass_sim::network::{Network, Toward, link_seed};
 use windlass_sim::{Middlebox, World};
 
 use super::flows::{self, Transfer};
-use super::network::network_of;
+use super::network::{self, network_of};
 use super::observe;
 use super::watch::Watch;
 
@@ -49,12 +49,15 @@ fn carry_out(
 ) -> Observed {
     let watched = setup.path_box != PathBox::Nothing;
     let ends = transfers.iter().map(|t| t.ends(setup, watched));
-    let inside = [0, 1].map(|stream| Link::new(INSIDE, stream));
+    let inside = [Toward::Clients, Toward::Servers].map(|toward| inside(setup, toward));
     let mut world = World::of(ends.collect(), inside, Network::new(&network_of(setup)));
     if let Some(far) = far {
         world = world.with_far_box(far);
     }
     let mut watch = Watch::new(setup, transfers);
+    let waits =
+        |(index, transfer): (usize, &Transfer)| (transfer.start == Nanos::MAX).then_some(index);
+    let mut waiting: Vec<usize> = transfers.iter().enumerate().filter_map(waits).collect();
     let mut left = transfers.iter().filter(|t| !t.background).count();
     while (left > 0 || setup.fixed_length) && world.violations().is_empty() {
         let until = watch.next_at().min(setup.limit_ns);
@@ -69,6 +72,10 @@ fn carry_out(
         while let Some(index) = world.take_over() {
             left -= usize::from(!transfers[index].background);
             watch.note_over(index, &world, middlebox);
+            let group = transfers[index].group;
+            if let Some(at) = waiting.iter().position(|i| transfers[*i].group == group) {
+                world.begin(waiting.remove(at));
+            }
         }
     }
     let end = if left > 0 || setup.fixed_length {
@@ -78,6 +85,16 @@ fn carry_out(
     };
     watch.finish(&world, middlebox);
     observe::observe(setup, transfers, &world, watch, middlebox, end)
+}
+
+/// Between the servers and the box.
+fn inside(setup: &Setup, toward: Toward) -> Link<Vec<u8>> {
+    let config = match (&setup.server_link, toward) {
+        (None, _) => INSIDE,
+        (Some(own), Toward::Clients) => network::link(setup, &own.down),
+        (Some(own), Toward::Servers) => network::link(setup, &own.up),
+    };
+    Link::new(config, link_seed(!setup.seed, 0, toward))
 }
 
 pub(super) fn seconds(span: Nanos) -> f64 {

@@ -23,6 +23,7 @@ fn group(name: &str, bytes: u64) -> FlowGroup {
         bytes,
         sizes: None,
         start_ns: 0,
+        at_once: 0,
         interval_ns: 0,
         write_bytes: 0,
         pause_ns: 0,

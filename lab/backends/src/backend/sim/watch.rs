@@ -33,7 +33,6 @@ pub(super) struct Notes {
 pub(super) struct Watch {
     /// By transfer.
     pub notes: Vec<Notes>,
-    starts: Vec<Nanos>,
     series_interval: Nanos,
     next_sample: Nanos,
     next_held: Nanos,
@@ -47,7 +46,6 @@ impl Watch {
         let boxed = setup.path_box != PathBox::Nothing;
         Watch {
             notes: transfers.iter().map(|_| Notes::default()).collect(),
-            starts: transfers.iter().map(|t| t.start).collect(),
             series_interval: interval,
             next_sample: if interval > 0 { interval } else { Nanos::MAX },
             next_held: if boxed && transfers.len() > 1 {
@@ -120,7 +118,7 @@ impl Watch {
 
     fn sample(&mut self, now: Nanos, world: &World, infos: &[FlowInfo]) {
         for (index, notes) in self.notes.iter_mut().enumerate() {
-            if notes.over || self.starts[index] > now {
+            if notes.over || world.connections()[index].plan.start > now {
                 continue;
             }
             let (server, client) = world.ends(index);
