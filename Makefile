@@ -131,7 +131,7 @@ reproduce-mystique: build
 	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch)
 
 reproduce-grid: build
-	$(call run_experiments,grid rough adverse sharing sizes)
+	$(call run_experiments,grid rough middle page adverse sharing sizes)
 
 # In the simulator; the page in docs is what it says on any machine.
 compete: build

@@ -34,7 +34,9 @@ fn behind_the_box_irregular_timing_costs_no_more_than_in_the_server() {
         repetitions: Some(2),
         seed: None,
     };
-    let read = Experiment::parse(&format!("{paths}{BARS}"), "rough.toml", settings);
+    // The traces stand beside the file.
+    let place = concat!(env!("CARGO_MANIFEST_DIR"), "/../../experiments/rough.toml");
+    let read = Experiment::parse(&format!("{paths}{BARS}"), place, settings);
     let mut experiment = read.unwrap_or_else(|e| panic!("{e}"));
     let contestants = ["bbr", "box-off", "box-early"].map(str::to_owned);
     experiment.select(&contestants, &[]).expect("contestants");

@@ -57,7 +57,7 @@ pub(super) fn lengths_ns(
     let ends = value.list(example)?;
     let [least, most] = &ends[..] else {
         return Err(wrong(
-            "here stand two lengths: the shortest and the longest",
+            "this takes two lengths: the shortest and the longest",
         ));
     };
     let read = |value: &Value<'_>| value.number(0.0..=max_ms, "ms").map(millis);

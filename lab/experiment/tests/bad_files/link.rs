@@ -114,7 +114,7 @@ pub const BAD: &[Bad] = &[
         "rtt_ms = 100",
         "rtt_ms = 100\nack_slots_ms = [3]",
         "[3]",
-        "a shortest and a longest",
+        "the shortest and the longest",
         "[3, 12]",
     ),
     (

@@ -49,8 +49,8 @@ impl Recording {
 pub(super) struct Used {
     /// Where the recording began to be played, ns.
     origin: Nanos,
-    /// The opportunity under way, and what it still carries, bytes.
-    number: u64,
+    /// The first opportunity of which nothing has been used, and what the one before it still carries, bytes.
+    next: u64,
     left: u64,
 }
 
@@ -69,16 +69,16 @@ impl Used {
     /// When a packet of `bytes` has left that is the next from `from` on.
     pub fn leave(&mut self, from: Nanos, bytes: u64, recording: &Recording) -> Nanos {
         let first = recording.first(self.played(from));
-        if first > self.number || self.left == 0 && first == self.number {
-            (self.number, self.left) = (first, OPPORTUNITY_BYTES);
+        if first >= self.next {
+            (self.next, self.left) = (first + 1, OPPORTUNITY_BYTES);
         }
         let mut rest = bytes;
         while rest > self.left {
             rest -= self.left;
-            (self.number, self.left) = (self.number + 1, OPPORTUNITY_BYTES);
+            (self.next, self.left) = (self.next + 1, OPPORTUNITY_BYTES);
         }
         self.left -= rest;
-        recording.time(self.number).wrapping_add(self.origin)
+        recording.time(self.next - 1).wrapping_add(self.origin)
     }
 }
 
@@ -101,7 +101,8 @@ mod tests {
     fn packets_leave_at_the_opportunities() {
         let (recording, mut used) = (recording(), Used::default());
         used.start(ms(100), &recording, 0.0);
-        let mut leave = |from, bytes| used.leave(ms(100 + from), bytes, &recording) / MILLISECOND;
+        let mut leave =
+            |from: u64, bytes| used.leave(ms(100 + from), bytes, &recording) / MILLISECOND;
         assert_eq!(leave(0, 1514), 102);
         assert_eq!(leave(0, 700), 102, "the second at this time");
         assert_eq!(leave(0, 814), 102, "and its rest");
