@@ -4,7 +4,7 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
-        compete compete-box priors conformance conformance-paths reproduce-acdc reproduce-compound reproduce-mystique
+        compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
@@ -129,6 +129,14 @@ reproduce-compound: build
 
 reproduce-mystique: build
 	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch)
+
+# The guard beside an algorithm with a hidden fault, which is a plugin.
+reproduce-guard: build
+	mkdir -p "$(REPORTS)/guard/plugins"
+	clang --target=wasm32 -O2 -ffreestanding -nostdlib -Wall -Wl,--no-entry -Wl,-zstack-size=16384 -I sdk/c \
+	    -o "$(REPORTS)/guard/plugins/short_window.wasm" experiments/guard/short_window.c
+	WINDLASS_PLUGINS="$(REPORTS)/guard/plugins" "$(RELEASE)"/windlass-lab run experiments/guard/guard.toml \
+	    --json "$(REPORTS)/guard/results.json" --report "$(REPORTS)/guard"
 
 reproduce-grid: build
 	$(call run_experiments,grid rough middle page adverse sharing sizes)

@@ -84,6 +84,9 @@ fn line(flow: &FlowReport) -> String {
     if figures.switches > 0 {
         add("switches", figures.switches.to_string());
     }
+    if flow.held_out {
+        add("held_out_by", "guard".to_owned());
+    }
     if let Some(by) = &flow.chosen_by {
         add("chosen_by", by.clone());
     }

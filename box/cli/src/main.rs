@@ -12,6 +12,7 @@ mod capabilities;
 mod completions;
 mod doctor;
 mod flow;
+mod guard;
 mod kernel;
 mod path;
 mod place;
@@ -51,6 +52,8 @@ enum Command {
     #[command(subcommand)]
     Auto(auto::Command),
     #[command(subcommand)]
+    Guard(guard::Command),
+    #[command(subcommand)]
     Trial(trial::Command),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         Command::Algorithm(command) => algorithm::run(command),
         Command::Policy(command) => policy::run(command),
         Command::Auto(command) => auto::run(command),
+        Command::Guard(command) => guard::run(command),
         Command::Trial(command) => trial::run(command),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),

@@ -5,15 +5,10 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use windlass_daemon::control::{Answer, PluginReport, Request};
-use windlass_plugin::Folder;
+use windlass_plugin::installed;
 use windlass_terminal::print;
 
 use crate::ask::{Control, unexpected};
-
-/// Where they are kept.
-fn folder() -> Folder {
-    Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref())
-}
 
 /// Add an algorithm that is a WebAssembly module, and tell the running windlass of it.
 ///
@@ -29,7 +24,7 @@ pub(crate) struct AddArgs {
 }
 
 pub(crate) fn add(args: &AddArgs) -> Result<ExitCode> {
-    let (added, place) = folder().add(&args.file)?;
+    let (added, place) = installed().add(&args.file)?;
     let (id, tried) = (added.id, added.tried_events);
     let mut text = format!(
         "{id}: {}\ntried with {tried} made-up events; kept as {}\n",
@@ -56,7 +51,7 @@ pub(crate) struct RemoveArgs {
 }
 
 pub(crate) fn remove(args: &RemoveArgs) -> Result<ExitCode> {
-    folder().remove(&args.name)?;
+    installed().remove(&args.name)?;
     print(&format!("{} is removed\n", args.name))
 }
 

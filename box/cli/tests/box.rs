@@ -188,3 +188,44 @@ fn a_plugin_that_fails_leaves_its_flow_to_the_fallback() {
     transfer.finish();
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
 }
+
+/// Half of the flows are only observed. What came of all is shown, put on a page, and known after a restart.
+#[test]
+fn the_guard_compares_keeps_what_it_knows_and_tells() {
+    let Some(lab) = lab() else { return };
+    let file = |name: &str| lab.folder.path().join(name).display().to_string();
+    let (config, kept, page) = (file("w.toml"), file("guard.json"), file("guard.html"));
+    let text = format!(
+        "version = 1\n[guard]\nshare = 0.5\nfirst_share = 0.5\nfile = \"{kept}\"\n\
+         [[rule]]\nname = \"all\"\nalgorithm = \"bbr\"\n"
+    );
+    fs::write(&config, text).unwrap();
+    let arguments = [&PLACE[..], &["--config", &config]].concat();
+    let daemon = Daemon::start(&lab, &arguments);
+    let mut observed = 0.0;
+    for port in 8100..8112 {
+        let transfer = Transfer::start(&lab, port);
+        transfer.wait_for(MEGABYTE / 2);
+        let flow = daemon.flow(port);
+        let held_out = flow["held_out"].as_bool().unwrap();
+        assert_eq!(flow["mode"] == "observe", held_out, "{flow}");
+        observed += f64::from(u8::from(held_out));
+        transfer.finish();
+    }
+    let rule = |daemon: &Daemon| daemon.json(&["guard", "show", "-j"])["rules"][0].clone();
+    let transfers =
+        |rule: &Value| [0, 1].map(|lot| rule["transfers"][lot].as_f64().unwrap().round());
+    let found = rule(&daemon);
+    assert_eq!(found["places"][0]["prefix"], "10.77.0.0/24");
+    assert_eq!(transfers(&found), [12.0 - observed, observed], "{found}");
+    let shown = daemon.ask(&["guard", "show"]);
+    assert!(shown.contains("all (bbr): open"), "{shown}");
+    daemon.ask(&["guard", "report", "--html", &page, "--since", "1d"]);
+    let html = fs::read_to_string(&page).unwrap();
+    assert!(html.contains("<svg") && html.contains("all"), "{html}");
+
+    assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+    let again = Daemon::start(&lab, &arguments);
+    assert_eq!(transfers(&rule(&again)), transfers(&found));
+    again.end(Signal::SIGTERM);
+}

@@ -24,6 +24,7 @@ fn help_names_every_command_and_version_is_the_crates() {
         "algorithm",
         "policy",
         "auto",
+        "guard",
         "trial",
         "bypass",
         "counters",

@@ -24,6 +24,9 @@ pub struct FlowReport {
     pub algorithm: String,
     /// Who has chosen the algorithm among several: `auto`, or a `trial`.
     pub chosen_by: Option<String>,
+    /// The guard has left it alone, to compare others with it.
+    #[serde(default)]
+    pub held_out: bool,
     /// The condition on the path that has brought the algorithm, if one has.
     pub because: Option<String>,
     /// The plugin in whose place the algorithm is, and why: `mine: it did not end …`.
@@ -68,6 +71,7 @@ impl FlowReport {
             rule: rule.map(str::to_owned),
             mode: info.mode.name().to_owned(),
             algorithm: info.algorithm.to_string(),
+            held_out: info.held_out,
             chosen_by: info.arm.map(|arm| arm.by.name().to_owned()),
             because: because.map(|switch| switch.when.clone()),
             plugin_failed,

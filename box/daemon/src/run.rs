@@ -49,7 +49,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
     let trace = settings.trace.as_ref();
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
     let recorder = recorder.transpose()?;
-    memory::load(settings.policy.auto());
+    memory::load(&settings.policy);
     let handler = Arc::new(Handler {
         live: RwLock::new(None),
         condition: Mutex::new(Condition {

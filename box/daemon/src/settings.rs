@@ -50,11 +50,15 @@ pub(crate) fn seed() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
+/// What the system's clock says, ns since 1970.
+pub(crate) fn unix_ns() -> u64 {
+    let unix = SystemTime::now().duration_since(UNIX_EPOCH);
+    unix.map_or(0, |since| since.as_nanos() as u64)
+}
+
 /// Tells the policy what the workers' clock means.
 pub(crate) fn set_clock(policy: &mut Policy) {
-    let unix = SystemTime::now().duration_since(UNIX_EPOCH);
-    let unix = unix.map_or(0, |since| since.as_nanos() as u64);
-    policy.set_clock(monotonic_ns(), unix);
+    policy.set_clock(monotonic_ns(), unix_ns());
 }
 
 impl Settings {

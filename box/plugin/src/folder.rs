@@ -9,9 +9,6 @@ use windlass_cc::AlgorithmId;
 
 use crate::{Added, MODULE_BYTES_MAX, PluginError, add};
 
-/// The folder, unless [`Folder::VARIABLE`] names another.
-const DEFAULT: &str = "/var/lib/windlass/plugins";
-
 /// A folder of plugins.
 #[derive(Clone, Debug)]
 pub struct Folder(PathBuf);
@@ -19,6 +16,8 @@ pub struct Folder(PathBuf);
 impl Folder {
     /// The environment variable that names it.
     pub const VARIABLE: &str = "WINDLASS_PLUGINS";
+    /// The folder, unless the variable names another.
+    pub const USUAL: &str = "/var/lib/windlass/plugins";
 
     /// This one.
     pub fn new(path: impl Into<PathBuf>) -> Folder {
@@ -27,7 +26,7 @@ impl Folder {
 
     /// The one that `variable`, the value of [`Folder::VARIABLE`], names, or the usual one.
     pub fn chosen(variable: Option<&OsStr>) -> Folder {
-        Folder(variable.map_or_else(|| DEFAULT.into(), PathBuf::from))
+        Folder(variable.map_or_else(|| Folder::USUAL.into(), PathBuf::from))
     }
 
     /// Its path.
@@ -96,7 +95,8 @@ impl Folder {
         Ok(self.files()?.into_iter().filter_map(name).collect())
     }
 
-    fn place(&self, name: &str) -> PathBuf {
+    /// The file of the plugin with this name, if it is kept.
+    pub fn place(&self, name: &str) -> PathBuf {
         self.0.join(format!("{name}.wasm"))
     }
 
@@ -142,11 +142,19 @@ impl Folder {
     }
 }
 
+/// The folder of this machine.
+pub fn installed() -> Folder {
+    Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref())
+}
+
 /// Makes the plugins that are kept on this machine known to this process. A program calls it before anything
 /// names an algorithm. The answer has the plugins that cannot be used, and why; they keep no program from its work.
 pub fn load_installed() -> Vec<PluginError> {
-    let folder = Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref());
-    folder.load().into_iter().filter_map(Result::err).collect()
+    installed()
+        .load()
+        .into_iter()
+        .filter_map(Result::err)
+        .collect()
 }
 
 /// Takes in the module in `file`, for this process.

@@ -30,7 +30,7 @@ mod module;
 #[cfg(not(feature = "host"))]
 pub use absent::{add, statuses};
 pub use error::PluginError;
-pub use folder::{Folder, add_file, load_installed};
+pub use folder::{Folder, add_file, installed, load_installed};
 #[cfg(feature = "host")]
 pub use module::{add, statuses};
 

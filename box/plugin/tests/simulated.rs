@@ -26,7 +26,7 @@ impl Decide for Compared {
         (sender == Side::Inside).then_some(self.verdict)
     }
 
-    fn learn(&self, _: Arm, _: &FlowKey, _: &Transfer, _now: u64) {
+    fn learn(&self, _: &Verdict, _: &FlowKey, _: &Transfer, _now: u64) {
         self.learned.fetch_add(1, Ordering::Relaxed);
     }
 }

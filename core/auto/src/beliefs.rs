@@ -61,7 +61,7 @@ impl Belief {
             belief
         };
         Belief {
-            prefix: place.map(|place| place.prefix),
+            prefix: None,
             arms: (0..count).map(believed).collect(),
             age: 0,
         }
@@ -119,7 +119,8 @@ struct Kept {
 impl Chooser {
     /// What is believed of every prefix, and of those that nothing is known of.
     pub fn beliefs(&self, now: Nanos) -> Vec<Belief> {
-        let known = self.places.iter().map(|place| Belief {
+        let known = self.places.iter().map(|(prefix, place)| Belief {
+            prefix: Some(*prefix),
             age: now.saturating_sub(place.seen),
             ..Belief::of(self, Some(place))
         });

@@ -7,12 +7,11 @@
 //! others get the best, by mean and tail: the mean logarithm of the goodput, less `tail_weight`
 //! standard deviations.
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use serde::{Deserialize, Serialize};
 
 use crate::beliefs::{ArmBelief, Belief};
-use crate::evidence::{CLASSES, Evidence, class_of, log_goodput};
+use crate::evidence::{CLASSES, Evidence, class_of, faded_by, log_goodput};
+use crate::places::Places;
 use crate::{Nanos, Transfer};
 
 /// Most arms.
@@ -33,8 +32,6 @@ const OPTIMISM: f64 = 2.0;
 const ELSEWHERE_ERROR: f64 = 0.7;
 /// Arms are explored by this power of their goodput: one that is believed to be half as good as another a quarter as often.
 const EXPLORE_POWER: f64 = 2.0;
-/// Places looked at for the prefix that is forgotten when there is no more room.
-const FORGET_AMONG: usize = 16;
 
 /// How to choose.
 #[derive(Clone, PartialEq, Debug)]
@@ -57,8 +54,6 @@ pub(crate) type Arms = [[Evidence; CLASSES]; ARMS_MAX];
 /// What is known of a prefix.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Place {
-    /// First address of the prefix, as 128 bits.
-    pub prefix: u128,
     pub arms: Arms,
     /// Last time that anything was learned.
     pub seen: Nanos,
@@ -68,10 +63,8 @@ pub(crate) struct Place {
 #[derive(Clone, Debug)]
 pub struct Chooser {
     pub(crate) config: ChooserConfig,
-    pub(crate) places: Vec<Place>,
-    index: HashMap<u128, u32, FixedState>,
-    /// Where to look next for a prefix to forget.
-    hand: usize,
+    /// By the first address of the prefix, as 128 bits.
+    pub(crate) places: Places<u128, Place>,
     /// What arms have been worth beside the others at the same prefix.
     pub(crate) everywhere: Arms,
 }
@@ -91,10 +84,8 @@ impl Chooser {
     pub fn new(config: ChooserConfig) -> Chooser {
         assert!((1..=ARMS_MAX).contains(&config.priors.len()));
         Chooser {
+            places: Places::new(config.prefixes),
             config,
-            places: Vec::new(),
-            index: HashMap::with_hasher(FixedState::default()),
-            hand: 0,
             everywhere: Arms::default(),
         }
     }
@@ -113,7 +104,7 @@ impl Chooser {
     /// true if the flow explores.
     pub fn choose(&self, prefix: u128, dice: u64) -> (usize, bool) {
         let share = (dice >> 11) as f64 / (1u64 << 53) as f64;
-        let belief = Belief::of(self, self.place(prefix));
+        let belief = Belief::of(self, self.places.get(&prefix));
         let best = belief.best().0;
         if share >= self.config.explore {
             return (best, false);
@@ -131,19 +122,14 @@ impl Chooser {
         }
         let class = class_of(transfer.bytes);
         let value = log_goodput(transfer);
-        let at = self.place_for(prefix, now);
-        self.fade(at, now);
-        let others = (0..self.arms()).filter(|other| *other != arm);
-        let others = Evidence::pooled(others.map(|other| &self.places[at].arms[other][class]));
+        let count = self.arms();
+        let arms = &mut self.place_now(prefix, now).arms;
+        let others = (0..count).filter(|other| *other != arm);
+        let others = Evidence::pooled(others.map(|other| &arms[other][class]));
+        arms[arm][class].add(value);
         if others.weight >= 1.0 {
             self.everywhere[arm][class].add(value - others.mean);
         }
-        self.places[at].arms[arm][class].add(value);
-    }
-
-    pub(crate) fn place(&self, prefix: u128) -> Option<&Place> {
-        let at = *self.index.get(&prefix)?;
-        self.places.get(at as usize)
     }
 
     /// What the arm is worth beside the others, as far as all prefixes know.
@@ -153,41 +139,22 @@ impl Chooser {
         (known.weight * known.mean + PRIOR_WEIGHT * prior) / (known.weight + PRIOR_WEIGHT)
     }
 
-    fn fade(&mut self, at: usize, now: Nanos) {
-        let half_life = self.config.half_life.max(1);
-        let place = &mut self.places[at];
-        let age = now.saturating_sub(place.seen) as f64 / half_life as f64;
+    /// What is known of the prefix now; it is kept from now on if it was not.
+    fn place_now(&mut self, prefix: u128, now: Nanos) -> &mut Place {
+        if self.places.get(&prefix).is_none() {
+            let place = Place {
+                arms: Arms::default(),
+                seen: now,
+            };
+            self.places.insert(prefix, place, |place| place.seen);
+        }
+        let place = self.places.get_mut(&prefix).expect("it is kept");
+        let factor = faded_by(now.saturating_sub(place.seen), self.config.half_life);
         place.seen = place.seen.max(now);
-        let factor = libm::exp2(-age);
         for evidence in place.arms.iter_mut().flatten() {
             evidence.fade(factor);
         }
-    }
-
-    /// Where the prefix is kept, from now on if it was not.
-    fn place_for(&mut self, prefix: u128, now: Nanos) -> usize {
-        if let Some(at) = self.index.get(&prefix) {
-            return *at as usize;
-        }
-        let place = Place {
-            prefix,
-            arms: Arms::default(),
-            seen: now,
-        };
-        if self.places.len() < self.config.prefixes.max(1) {
-            self.places.push(place);
-            self.index.insert(prefix, self.places.len() as u32 - 1);
-            return self.places.len() - 1;
-        }
-        let count = self.places.len();
-        let looked_at = (0..FORGET_AMONG.min(count)).map(|n| (self.hand + n) % count);
-        let oldest = looked_at.min_by_key(|at| self.places[*at].seen);
-        let at = oldest.unwrap_or(0);
-        self.hand = (self.hand + FORGET_AMONG) % count;
-        self.index.remove(&self.places[at].prefix);
-        self.index.insert(prefix, at as u32);
-        self.places[at] = place;
-        at
+        place
     }
 
     /// Takes over what `old` has learned, whose arm `n` is this one's `map[n]`.
@@ -198,9 +165,9 @@ impl Chooser {
     /// What is to be kept over a restart; `now` is the time of it.
     pub(crate) fn memory(&self, now: Nanos) -> Memory {
         let arms = self.arms();
-        let kept = |place: &Place| {
+        let kept = |(prefix, place): (&u128, &Place)| {
             let age = now.saturating_sub(place.seen);
-            (place.prefix, age, place.arms[..arms].to_vec())
+            (*prefix, age, place.arms[..arms].to_vec())
         };
         Memory {
             places: self.places.iter().map(kept).collect(),
@@ -222,9 +189,10 @@ impl Chooser {
         self.everywhere = moved(&memory.everywhere);
         for (prefix, age, arms) in &memory.places {
             let seen = now.saturating_sub(*age);
-            let at = self.place_for(*prefix, seen);
-            self.places[at].arms = moved(arms);
-            self.places[at].seen = seen;
+            *self.place_now(*prefix, seen) = Place {
+                arms: moved(arms),
+                seen,
+            };
         }
     }
 }

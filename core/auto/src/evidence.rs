@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Transfer;
+use crate::{Nanos, Transfer};
 
 /// Transfers are compared with others of their size only.
 pub const CLASSES: usize = 3;
@@ -29,6 +29,11 @@ pub(crate) fn log_goodput(transfer: &Transfer) -> f64 {
     libm::log(transfer.bytes.max(1) as f64 / seconds)
 }
 
+/// How much of evidence is left after `age`, 0 to 1.
+pub(crate) fn faded_by(age: Nanos, half_life: Nanos) -> f64 {
+    libm::exp2(-(age as f64) / half_life.max(1) as f64)
+}
+
 /// Weight, mean and sum of squared deviations of some numbers (Welford's recurrence).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Evidence {
@@ -50,6 +55,11 @@ impl Evidence {
     pub fn fade(&mut self, factor: f64) {
         self.weight *= factor;
         self.squares *= factor;
+    }
+
+    /// Sum of squared deviations from the mean.
+    pub fn squares(&self) -> f64 {
+        self.squares
     }
 
     /// Variance of a single number, `otherwise` counted as two more of them.

@@ -98,6 +98,8 @@ pub struct Verdict {
     pub arm: Option<Arm>,
     /// When the algorithm is to be another one; `None`: it stays.
     pub switching: Option<Switching>,
+    /// The flow is compared with others, of which some are only observed.
+    pub drawn: Option<Drawn>,
 }
 
 /// Counts the policies of an engine. Tenants, rules, arms and lists of conditions are numbers in one of them.
@@ -132,6 +134,17 @@ impl Comparison {
     }
 }
 
+/// What a flow has drawn whose rule is compared with doing nothing ([`Decide::hold_out`]).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drawn {
+    /// The number that policy gives the rule for this.
+    pub rule: u16,
+    /// Share of the flows that was held out then, in 65,535ths.
+    pub share: u16,
+    /// The flow is only observed.
+    pub held_out: bool,
+}
+
 /// Data of a flow from the first byte that waited until nothing was outstanding any more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
@@ -139,6 +152,10 @@ pub struct Transfer {
     pub bytes: u64,
     /// How long it took, ns.
     pub duration: Nanos,
+    /// Bytes of the largest transfer of the flow before.
+    pub largest_before: u64,
+    /// Everything was acknowledged; else the connection ended before.
+    pub complete: bool,
 }
 
 /// A list of conditions on the live path, kept by policy ([`Decide::choose`]).
@@ -221,6 +238,19 @@ impl Verdict {
             rule: None,
             arm: None,
             switching: None,
+            drawn: None,
+        }
+    }
+
+    /// What is left of it for a flow that is only observed.
+    pub fn held_out(self) -> Verdict {
+        Verdict {
+            mode: Mode::Observe,
+            redundancy: Redundancy::OFF,
+            insert_sack: false,
+            arm: None,
+            switching: None,
+            ..self
         }
     }
 }
@@ -238,12 +268,21 @@ pub trait Decide: Send {
         verdict
     }
 
-    /// Both, for who asks once.
+    /// Whether the flow is only observed, so that those that are governed can be compared with it. The engine asks once,
+    /// when both SYNs are known. `None`: there is no such comparison.
+    fn hold_out(&self, _verdict: &Verdict, _flow: &FlowKey) -> Option<Drawn> {
+        None
+    }
+
+    /// All of it, for who asks once.
     fn decide(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
         let verdict = self.classify(flow, sender, now)?;
-        Some(match verdict.arm {
-            Some(_) => self.draw(verdict, flow, now),
-            None => verdict,
+        let drawn = self.hold_out(&verdict, flow);
+        let verdict = Verdict { drawn, ..verdict };
+        Some(match (drawn, verdict.arm) {
+            (Some(drawn), _) if drawn.held_out => verdict.held_out(),
+            (_, Some(_)) => self.draw(verdict, flow, now),
+            (_, None) => verdict,
         })
     }
 
@@ -253,11 +292,11 @@ pub trait Decide: Send {
         None
     }
 
-    /// A flow with this arm has begun.
-    fn begin(&self, _arm: Arm) {}
+    /// A flow has begun that has an arm, or has drawn.
+    fn begin(&self, _verdict: &Verdict, _flow: &FlowKey, _now: Nanos) {}
 
-    /// A flow with this arm has made a transfer.
-    fn learn(&self, _arm: Arm, _flow: &FlowKey, _transfer: &Transfer, _now: Nanos) {}
+    /// And has made a transfer.
+    fn learn(&self, _verdict: &Verdict, _flow: &FlowKey, _transfer: &Transfer, _now: Nanos) {}
 
     /// The tenants that verdicts name by their index. Asked once.
     fn tenants(&self) -> Vec<Tenant> {

@@ -26,8 +26,8 @@ mod wheel;
 
 pub use counters::{Counters, PassReason};
 pub use decide::{
-    Arm, Choice, Comparison, Decide, Feedback, LivePath, Mode, Redundancy, Switching, Transfer,
-    Verdict,
+    Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,
+    Transfer, Verdict,
 };
 pub use engine::Engine;
 pub use flow::{FlowFigures, FlowInfo, HeldBack, LimitedBy, Watched};

@@ -14,8 +14,6 @@ use crate::prefix::Prefix;
 
 /// The word that stands in the place of an algorithm.
 pub(crate) const AUTO: &str = windlass_cc::plugin::CHOSEN_BY_EXPERIENCE;
-/// Length of the IPv4-mapped prefix (RFC 4291 §2.5.5.2), bits.
-const MAPPED_BITS: u64 = 96;
 
 /// What is learned, shared by all workers: they ask when a connection begins and tell when a transfer
 /// ends, and never wait for each other. Who finds it in use takes the arm that is best by the priors,
@@ -42,8 +40,8 @@ impl Auto {
         let chooser = Chooser::new(ChooserConfig {
             priors: config.priors(),
             explore: config.explore,
-            half_life: config.half_life,
-            prefixes: config.prefixes,
+            half_life: config.memory.half_life,
+            prefixes: config.memory.prefixes,
             tail_weight: config.tail_weight,
         });
         Auto {
@@ -68,7 +66,7 @@ impl Auto {
         let chooser = self.chooser.lock().unwrap_or_else(PoisonError::into_inner);
         let beliefs = chooser.beliefs(now);
         let named = beliefs.into_iter().map(|belief| PrefixBelief {
-            prefix: belief.prefix.map(|base| self.prefix_of(base)),
+            prefix: belief.prefix.map(|base| self.config.memory.prefix_of(base)),
             belief,
         });
         named.collect()
@@ -87,7 +85,7 @@ impl Auto {
             self.chooser = Arc::clone(&old.chooser);
             return;
         }
-        if old.config.bits == self.config.bits {
+        if old.config.memory.bits == self.config.memory.bits {
             let map: Vec<Option<usize>> = old
                 .config
                 .arms
@@ -101,7 +99,7 @@ impl Auto {
     /// The verdict of a flow to `dst`.
     pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict) -> Verdict {
         let arm = match self.chooser.try_lock() {
-            Ok(chooser) => chooser.choose(self.key(dst), dice).0,
+            Ok(chooser) => chooser.choose(self.config.memory.key(dst), dice).0,
             Err(_) => self.first,
         };
         Verdict {
@@ -116,25 +114,8 @@ impl Auto {
 
     pub(crate) fn learn(&self, dst: Addr, arm: u8, transfer: &Transfer, now: Nanos) {
         if let Ok(mut chooser) = self.chooser.try_lock() {
-            chooser.learn(self.key(dst), usize::from(arm), transfer, now);
+            chooser.learn(self.config.memory.key(dst), usize::from(arm), transfer, now);
         }
-    }
-
-    fn mask(&self, addr: u128) -> u128 {
-        let v4 = Addr(addr).ip().is_ipv4();
-        let bits = match v4 {
-            true => MAPPED_BITS + u64::from(self.config.bits[0]),
-            false => u64::from(self.config.bits[1]),
-        };
-        u128::MAX.checked_shl(128 - bits as u32).unwrap_or(0)
-    }
-
-    fn key(&self, addr: Addr) -> u128 {
-        addr.0 & self.mask(addr.0)
-    }
-
-    fn prefix_of(&self, base: u128) -> Prefix {
-        Prefix::of(base, self.mask(base))
     }
 }
 

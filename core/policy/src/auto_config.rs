@@ -1,12 +1,13 @@
 //! `[auto]`: what experience is allowed.
 
 use windlass_auto::CLASSES;
-use windlass_cc::{AlgorithmId, Nanos, SECOND, Settings};
+use windlass_cc::{AlgorithmId, Settings};
 
 use crate::algorithm;
 use crate::error::Wrong;
+use crate::memory_config::MemoryConfig;
 use crate::priors;
-use crate::read::{Section, Value};
+use crate::read::Section;
 
 /// Where what was learned is kept, unless the file says otherwise.
 pub const DEFAULT_AUTO_FILE: &str = "/var/lib/windlass/auto.json";
@@ -15,13 +16,6 @@ pub const DEFAULT_AUTO_FILE: &str = "/var/lib/windlass/auto.json";
 /// that is gentler beside others (docs/compete.md).
 const DEFAULT_ARMS: [AlgorithmId; 3] = [AlgorithmId::Bbr, AlgorithmId::Cubic, AlgorithmId::Bbr3];
 const EXPLORE_DEFAULT: f64 = 0.05;
-const HOUR: Nanos = 3600 * SECOND;
-const HALF_LIFE_DEFAULT_H: u64 = 24;
-const HALF_LIFE_MAX_H: u64 = 24 * 365;
-const PREFIXES_DEFAULT: usize = 16_384;
-const PREFIXES_MAX: u64 = 1 << 20;
-const V4_DEFAULT_BITS: u64 = 24;
-const V6_DEFAULT_BITS: u64 = 48;
 const TAIL_WEIGHT_DEFAULT: f64 = 0.5;
 /// How much better the first arm is assumed to be than the second, and so on, where the order of the
 /// list is the guess; a tenth of it where that only decides between equals.
@@ -46,18 +40,12 @@ pub struct AutoConfig {
     pub arms: Vec<Settings>,
     /// Share of the flows that explore.
     pub explore: f64,
-    /// Lengths of the prefixes that are told apart, of IPv4 and IPv6, bits.
-    pub bits: [u8; 2],
-    /// Evidence counts half after this time, ns.
-    pub half_life: Nanos,
-    /// Prefixes remembered at most.
-    pub prefixes: usize,
     /// Standard deviations of the logarithm of the goodput that an even one is worth.
     pub tail_weight: f64,
     /// What is assumed before anything is known.
     pub priors: Priors,
-    /// Where what was learned is kept.
-    pub file: String,
+    /// What is kept of it.
+    pub memory: MemoryConfig,
 }
 
 impl Default for AutoConfig {
@@ -65,12 +53,9 @@ impl Default for AutoConfig {
         AutoConfig {
             arms: DEFAULT_ARMS.iter().map(|id| (*id).into()).collect(),
             explore: EXPLORE_DEFAULT,
-            bits: [V4_DEFAULT_BITS as u8, V6_DEFAULT_BITS as u8],
-            half_life: HALF_LIFE_DEFAULT_H * HOUR,
-            prefixes: PREFIXES_DEFAULT,
             tail_weight: TAIL_WEIGHT_DEFAULT,
             priors: Priors::default(),
-            file: DEFAULT_AUTO_FILE.to_owned(),
+            memory: MemoryConfig::kept_in(DEFAULT_AUTO_FILE),
         }
     }
 }
@@ -115,36 +100,13 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<AutoConfig, Wrong> {
     if let Some(value) = section.take("explore") {
         auto.explore = value.number(0.0..=1.0, "(0.05: one flow in twenty)")?;
     }
-    for (at, key, most) in [(0, "prefix_v4", 32), (1, "prefix_v6", 128)] {
-        if let Some(value) = section.take(key) {
-            auto.bits[at] = value.integer(0..=most, "bits")? as u8;
-        }
-    }
-    if let Some(value) = section.take("half_life_h") {
-        auto.half_life = value.integer(1..=HALF_LIFE_MAX_H, "hours")? * HOUR;
-    }
-    if let Some(value) = section.take("prefixes") {
-        auto.prefixes = value.integer(1..=PREFIXES_MAX, "prefixes")? as usize;
-    }
     if let Some(value) = section.take("tail_weight") {
         auto.tail_weight = value.number(0.0..=10.0, "standard deviations")?;
     }
     if let Some(value) = section.take("priors") {
         auto.priors = value.word(&PRIORS)?;
     }
-    if let Some(value) = section.take("file") {
-        auto.file = absolute(&value)?;
-    }
+    auto.memory.read(&mut section)?;
     section.finish()?;
     Ok(auto)
-}
-
-fn absolute(value: &Value<'_>) -> Result<String, Wrong> {
-    let path = value.text(DEFAULT_AUTO_FILE)?;
-    if !path.starts_with('/') {
-        let what = format!("\"{path}\" is not an absolute path");
-        let help = format!("write for example \"{DEFAULT_AUTO_FILE}\"");
-        return Err(Wrong::new(value.span(), what, help));
-    }
-    Ok(path.to_owned())
 }

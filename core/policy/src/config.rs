@@ -8,6 +8,7 @@ use crate::auto_config::AutoConfig;
 use crate::device::BoxConfig;
 use crate::error::{ConfigError, Wrong};
 use crate::files;
+use crate::guard_config::GuardConfig;
 use crate::limits::BoxLimits;
 use crate::policy::Policy;
 use crate::rule::Rule;
@@ -35,6 +36,8 @@ pub struct Config {
     pub rules: Vec<Rule>,
     /// What `algorithm = "auto"` means.
     pub auto: AutoConfig,
+    /// How rules are guarded, if they are.
+    pub guard: Option<GuardConfig>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -57,6 +60,7 @@ impl Default for Config {
             tenants: Vec::new(),
             rules: vec![Rule::everything(Said::nothing())],
             auto: AutoConfig::default(),
+            guard: None,
             switch_lists: Vec::new(),
         }
     }
@@ -142,6 +146,7 @@ impl Config {
                 interface(&self.device.outside),
             ],
             self.auto.clone(),
+            self.guard.clone(),
         )
     }
 }

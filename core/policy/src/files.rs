@@ -4,6 +4,7 @@ use crate::auto_config;
 use crate::config::{Config, ConfigFile, VERSION};
 use crate::device;
 use crate::error::Wrong;
+use crate::guard_config;
 use crate::limits;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
@@ -76,6 +77,9 @@ fn read_first(
     }
     if let Some(value) = file.take("auto") {
         known.auto = auto_config::read(value.section("[auto]")?)?;
+    }
+    if let Some(value) = file.take("guard") {
+        config.guard = Some(guard_config::read(value.section("[guard]")?)?);
     }
     let mut default = Said::nothing();
     if let Some(value) = file.take("default") {

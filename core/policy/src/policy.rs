@@ -1,21 +1,25 @@
 //! The rules, ready to be asked.
 
 use windlass_engine::{
-    Arm, Choice, Comparison, Decide, LivePath, Nanos, Side, Tenant, TenantId, Transfer, Verdict,
+    Arm, Choice, Comparison, Decide, Drawn, LivePath, Nanos, Side, Tenant, TenantId, Transfer,
+    Verdict,
 };
 use windlass_wire::{Addr, FlowKey};
 
 use crate::auto::{Auto, dice};
 use crate::auto_config::AutoConfig;
 use crate::facts::FlowFacts;
+use crate::guard::{self, SharedGuard};
+use crate::guard_config::GuardConfig;
 use crate::rule::Rule;
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
 use crate::trial::SharedTrial;
 
-/// Auto and trials throw dice of their own.
+/// Auto, trials and the guard throw dice of their own.
 const AUTO_SALT: u64 = 1;
 const TRIAL_SALT: u64 = 2;
+const GUARD_SALT: u64 = 3;
 
 /// Rules in order; the first that matches decides. Asked once per connection and direction.
 #[derive(Clone, Debug)]
@@ -29,6 +33,7 @@ pub struct Policy {
     epoch: Nanos,
     auto: Auto,
     trial: Option<SharedTrial>,
+    guard: Option<SharedGuard>,
     /// Of the dice.
     seed: u64,
 }
@@ -40,12 +45,14 @@ impl Policy {
         lists: Vec<SwitchList>,
         interfaces: [String; 2],
         auto: AutoConfig,
+        guard: Option<GuardConfig>,
     ) -> Policy {
         for rule in &mut rules {
             rule.ports.sort_unstable();
             rule.ports.dedup();
         }
         Policy {
+            guard: guard.map(|config| SharedGuard::new(config, &rules, &tenants, 0)),
             rules,
             tenants,
             lists,
@@ -67,6 +74,11 @@ impl Policy {
         &self.auto
     }
 
+    /// What guards the rules.
+    pub fn guard(&self) -> Option<&SharedGuard> {
+        self.guard.as_ref()
+    }
+
     /// The trial that runs.
     pub fn trial(&self) -> Option<&SharedTrial> {
         self.trial.as_ref()
@@ -82,6 +94,10 @@ impl Policy {
         self.auto.inherit(&old.auto, now);
         self.trial.clone_from(&old.trial);
         self.seed = old.seed;
+        if let (Some(guard), Some(old)) = (&mut self.guard, &old.guard) {
+            let unix = self.epoch.saturating_add(now);
+            guard.inherit(old, &self.rules, &self.tenants, unix);
+        }
     }
 
     /// Whether a rule has this name.
@@ -204,17 +220,38 @@ impl Decide for Policy {
         }
     }
 
+    fn hold_out(&self, verdict: &Verdict, flow: &FlowKey) -> Option<Drawn> {
+        let guard = self.guard.as_ref()?;
+        let at = verdict.rule?;
+        let rule = self.rules.get(usize::from(at))?;
+        if self.trial_of(rule).is_some() || guard::bound_to(verdict, &self.tenants).is_some() {
+            return None;
+        }
+        // Both directions of a connection draw the same, and any worker does.
+        let connection = flow.canonical().0;
+        let dice = dice(self.seed, GUARD_SALT, &connection, 0);
+        guard.draw(guard.number_of(at)?, flow.dst, dice)
+    }
+
     fn choose(&self, list: u16, in_force: Option<u8>, path: &LivePath) -> Option<Choice> {
         Some(self.switch_list(list)?.choose(in_force, path))
     }
 
-    fn begin(&self, arm: Arm) {
-        if let (Comparison::Trial, Some(trial)) = (arm.by, &self.trial) {
+    fn begin(&self, verdict: &Verdict, flow: &FlowKey, now: Nanos) {
+        if let (Some(drawn), Some(guard)) = (verdict.drawn, &self.guard) {
+            guard.begin(drawn, flow.dst, self.epoch.saturating_add(now));
+        }
+        let trial = verdict.arm.filter(|arm| arm.by == Comparison::Trial);
+        if let (Some(arm), Some(trial)) = (trial, &self.trial) {
             trial.begin(arm.number);
         }
     }
 
-    fn learn(&self, arm: Arm, flow: &FlowKey, transfer: &Transfer, now: Nanos) {
+    fn learn(&self, verdict: &Verdict, flow: &FlowKey, transfer: &Transfer, now: Nanos) {
+        if let (Some(drawn), Some(guard)) = (verdict.drawn, &self.guard) {
+            guard.learn(drawn, flow.dst, transfer, self.epoch.saturating_add(now));
+        }
+        let Some(arm) = verdict.arm else { return };
         match (arm.by, &self.trial) {
             (Comparison::Auto, _) => self.auto.learn(flow.dst, arm.number, transfer, now),
             (Comparison::Trial, Some(trial)) => {

@@ -5,6 +5,7 @@ use windlass_engine::{Side, Verdict};
 use crate::cel::{self, Condition};
 use crate::error::Wrong;
 use crate::facts::FlowFacts;
+use crate::guard;
 use crate::prefix::Prefix;
 use crate::read::{Section, Value};
 use crate::settings::{self, Known, Said};
@@ -69,6 +70,8 @@ pub struct Rule {
     pub verdict: Option<Verdict>,
     /// `mode = "off"`: the flow is left alone until the rule has another mode.
     pub off: bool,
+    /// Whether the guard holds flows out of it; `None`: as it thinks best.
+    pub guard: Option<bool>,
 }
 
 impl Rule {
@@ -84,6 +87,7 @@ impl Rule {
             matches: None,
             verdict: Some(said.verdict),
             off: said.off,
+            guard: None,
         }
     }
 
@@ -127,6 +131,16 @@ impl Rule {
         let said = settings::said(&mut section, default, known)?;
         rule.verdict = govern.then_some(said.verdict);
         rule.off = said.off;
+        if let Some(value) = section.take("guard") {
+            rule.guard = Some(value.boolean()?);
+            let bound = |verdict| guard::bound_to(verdict, &known.tenants);
+            let bound = rule.verdict.as_ref().and_then(bound);
+            if let (Some(true), Some(bound)) = (rule.guard, bound) {
+                let what = format!("{bound} holds for every flow, and the guard leaves some alone");
+                let help = format!("leave guard out, or {bound}");
+                return Err(Wrong::new(value.span(), what, help));
+            }
+        }
         section.finish()?;
         Ok(rule)
     }

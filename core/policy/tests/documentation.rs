@@ -1,6 +1,6 @@
 //! The files in the documentation are files that are read.
 
-use windlass_policy::Config;
+use windlass_policy::{Config, GuardConfig};
 
 /// The TOML blocks of a page.
 fn blocks(page: &str) -> Vec<&str> {
@@ -12,7 +12,7 @@ fn blocks(page: &str) -> Vec<&str> {
 fn every_example_is_accepted() {
     let pages = [
         ("README.md", include_str!("../../../README.md"), 1),
-        ("docs/policy.md", include_str!("../../../docs/policy.md"), 6),
+        ("docs/policy.md", include_str!("../../../docs/policy.md"), 7),
     ];
     for (name, page, count) in pages {
         let blocks = blocks(page);
@@ -31,6 +31,15 @@ fn the_limits_are_the_defaults() {
     let limits = blocks.last().expect("the limits");
     let config = Config::parse(limits, "docs/policy.md").unwrap();
     assert_eq!(config.limits, Config::default().limits);
+}
+
+/// And so does the section about the guard.
+#[test]
+fn the_guard_is_described_with_its_defaults() {
+    let page = include_str!("../../../docs/policy.md");
+    let block = blocks(page).into_iter().find(|b| b.contains("[guard]"));
+    let config = Config::parse(block.expect("the guard"), "docs/policy.md").unwrap();
+    assert_eq!(config.guard, Some(GuardConfig::default()));
 }
 
 /// Every policy that is shipped is one.

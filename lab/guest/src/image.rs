@@ -23,8 +23,8 @@ pub struct Contents<'a> {
     pub programs: Vec<(&'a str, PathBuf)>,
     /// Programs of this host, by their name and the Debian package that brings them.
     pub tools: &'a [(&'a str, &'a str)],
-    /// Other files of this host, where they are here.
-    pub files: &'a [&'a str],
+    /// Other files of this host: where they are in the guest, and here.
+    pub files: Vec<(PathBuf, PathBuf)>,
     /// Kernel modules that are loaded, with those that they need.
     pub modules: &'a [&'a str],
 }
@@ -91,8 +91,8 @@ impl Image {
         for library in program::libraries(&files)? {
             archive.add(&library, &read(&library)?)?;
         }
-        for file in contents.files {
-            archive.add(file, &read(&PathBuf::from(file))?)?;
+        for (place, file) in &contents.files {
+            archive.add(place, &read(file)?)?;
         }
         add_modules(&mut archive, &kernel, contents.modules)?;
         Ok(Image {

@@ -11,7 +11,7 @@ fn run(command: &str, input: &[u8]) -> Option<(Vec<String>, Result<i32, String>,
     let contents = Contents {
         programs: Vec::new(),
         tools: &[("ip", "iproute2")],
-        files: &["/etc/protocols"],
+        files: vec![("/etc/protocols".into(), "/etc/protocols".into())],
         modules: &["veth", "bridge", "tcp_bbr"],
     };
     if let Err(reason) = windlass_guest::check_host() {

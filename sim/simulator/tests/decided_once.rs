@@ -40,13 +40,13 @@ impl Decide for Compared {
         }
     }
 
-    fn begin(&self, arm: Arm) {
-        assert_eq!(arm, DRAWN);
+    fn begin(&self, verdict: &Verdict, _: &FlowKey, _: u64) {
+        assert_eq!(verdict.arm, Some(DRAWN));
         self.begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn learn(&self, arm: Arm, _: &FlowKey, _: &Transfer, _: u64) {
-        assert_eq!(arm, DRAWN);
+    fn learn(&self, verdict: &Verdict, _: &FlowKey, _: &Transfer, _: u64) {
+        assert_eq!(verdict.arm, Some(DRAWN));
         self.learned.fetch_add(1, Ordering::Relaxed);
     }
 }

@@ -6,6 +6,8 @@ use windlass_sim::link::Loss;
 use windlass_sim::tcp::ServerAlgorithm;
 use windlass_sim::{EngineBox, Outcome, Scenario, run};
 
+const MILLISECOND: u64 = 1_000_000;
+
 fn download(redundancy: Redundancy, change: impl Fn(&mut Scenario)) -> Outcome {
     let mut scenario = Scenario::download(10_000_000, 50.0, 100.0);
     scenario.seed = 3;
@@ -56,5 +58,24 @@ fn a_reno_server_is_as_fast() {
         "{} s, a CUBIC server {} s",
         reno.seconds,
         usual.seconds
+    );
+}
+
+/// The box may be anywhere on the path. What it asks of a server that is far away comes a round trip later.
+#[test]
+fn a_server_far_from_the_box_is_as_fast() {
+    let [near, far] = [0, 100].map(|away_ms| {
+        download(Redundancy::OFF, |s| {
+            s.inside.delay += away_ms / 2 * MILLISECOND;
+            s.down.delay = (110 - away_ms) / 2 * MILLISECOND;
+            s.up.delay = s.down.delay;
+            s.down.loss = Loss::None;
+            s.connections = vec![windlass_sim::Connection::download(40_000_000)];
+        })
+        .seconds
+    });
+    assert!(
+        far <= 1.15 * near,
+        "{far} s, {near} s with the box beside the server"
     );
 }

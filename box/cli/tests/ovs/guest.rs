@@ -30,7 +30,7 @@ fn the_same_holds_with_the_kernels_datapath() {
     let contents = Contents {
         programs: vec![("windlass", PROGRAM.into()), ("tests", tests)],
         tools: &tools,
-        files: &[SCHEMA],
+        files: vec![(SCHEMA.into(), SCHEMA.into())],
         modules: &MODULES,
     };
     let image = Image::prepare(&contents).unwrap();

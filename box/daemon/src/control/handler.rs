@@ -13,10 +13,12 @@ use super::counters;
 use super::live::{Condition, Live};
 use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
-use crate::settings::set_clock;
+use crate::settings::{set_clock, unix_ns};
 use crate::{FlowReport, TenantReport};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
+const NO_GUARD: &str = "the configuration has no [guard] section, so nothing is guarded: docs/policy.md, \"The guard\"";
+const NANOS_PER_HOUR: u64 = 3_600_000_000_000;
 
 /// Everything that answers are made of.
 ///
@@ -44,6 +46,7 @@ impl Handler {
             Request::Plugins => Ok(plugins()),
             Request::AddPlugin { file } => add_plugin(&file),
             Request::Auto => Ok(Answer::Auto(self.auto())),
+            Request::Guard { hours } => self.guard(hours),
             Request::StartTrial {
                 rule,
                 arms,
@@ -128,6 +131,14 @@ impl Handler {
     pub(crate) fn auto(&self) -> AutoReport {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
         AutoReport::new(policy.auto(), monotonic_ns())
+    }
+
+    fn guard(&self, hours: u32) -> Result<Answer, String> {
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let guard = policy.guard().cloned().ok_or(NO_GUARD)?;
+        drop(policy);
+        let this_hour = (unix_ns() / NANOS_PER_HOUR) as u32;
+        Ok(Answer::Guard(guard.report(this_hour.saturating_sub(hours))))
     }
 
     fn start_trial(

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
+use windlass_auto::guard::GuardReport;
 use windlass_policy::ConfigFile;
 
 use super::comparisons::{AutoReport, TrialAnswer};
@@ -23,6 +24,11 @@ pub enum Request {
     Status,
     /// What `auto` believes.
     Auto,
+    /// What the guard has found.
+    Guard {
+        /// How far back the hours go that are told, h.
+        hours: u32,
+    },
     /// Begins a trial, in the place of one that runs.
     StartTrial {
         /// The rule whose flows take part; `None`: all that are governed.
@@ -88,6 +94,8 @@ pub enum Answer {
     },
     /// What `auto` believes.
     Auto(AutoReport),
+    /// What the guard has found.
+    Guard(GuardReport),
     /// How the trial stands, or stood when it ended.
     Trial(TrialAnswer),
     /// The daemon itself.

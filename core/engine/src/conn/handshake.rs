@@ -164,7 +164,10 @@ impl Conn {
         };
         self.ends[sender].handshake_rtt = Some(now - sent_at);
         if let Some(flow) = &mut self.flows[sender] {
-            flow.set_handshake_rtt(Some(now - sent_at));
+            flow.set_handshake_rtt(now - sent_at);
+        }
+        if let Some(flow) = &mut self.flows[from.index()] {
+            flow.set_near_rtt(now - sent_at);
         }
     }
 
@@ -278,9 +281,18 @@ impl Conn {
         if self.pass.is_some() {
             return;
         }
+        let first = self.settled_at.is_none();
         self.settled_at = Some(ctx.now);
-        let mut sides = [Side::Inside, Side::Outside].into_iter();
-        if sides.all(|side| self.verdict(ctx, side).is_none()) {
+        let mut wanted = false;
+        for side in [Side::Inside, Side::Outside] {
+            let verdict = self.verdict(ctx, side);
+            wanted |= verdict.is_some();
+            if let Some(verdict) = verdict.filter(|_| first) {
+                let key = self.key_from(side);
+                self.ends[side.index()].drawn = ctx.policy.hold_out(&verdict, &key);
+            }
+        }
+        if !wanted {
             self.pass = Some(PassReason::Policy);
         }
     }
@@ -289,9 +301,25 @@ impl Conn {
     fn verdict<P: Pool>(&self, ctx: &Context<'_, P>, sender: Side) -> Option<Verdict> {
         match (&self.flows[sender.index()], self.settled_at) {
             (Some(flow), _) => Some(flow.verdict),
-            (None, Some(at)) => ctx.policy.classify(&self.key_from(sender), sender, at),
+            (None, Some(at)) => self.verdict_at(ctx, sender, at),
             (None, None) => None,
         }
+    }
+
+    /// The same, with what has been drawn.
+    fn verdict_at<P: Pool>(
+        &self,
+        ctx: &Context<'_, P>,
+        sender: Side,
+        at: Nanos,
+    ) -> Option<Verdict> {
+        let verdict = ctx.policy.classify(&self.key_from(sender), sender, at)?;
+        let drawn = self.ends[sender.index()].drawn;
+        let verdict = Verdict { drawn, ..verdict };
+        Some(match drawn {
+            Some(drawn) if drawn.held_out => verdict.held_out(),
+            _ => verdict,
+        })
     }
 
     /// Something has followed the SYNs, which were settled then: the flows begin.
@@ -301,7 +329,7 @@ impl Conn {
         }
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
-            let Some(mut verdict) = ctx.policy.classify(&key, side, settled_at) else {
+            let Some(mut verdict) = self.verdict_at(ctx, side, settled_at) else {
                 continue;
             };
             if self.syn(side).payload_len > 0 {
@@ -313,11 +341,16 @@ impl Conn {
             }
             let setup = self.setup(side, &verdict);
             let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, settled_at));
-            flow.set_handshake_rtt(self.ends[side.index()].handshake_rtt);
+            if let Some(rtt) = self.ends[side.index()].handshake_rtt {
+                flow.set_handshake_rtt(rtt);
+            }
+            if let Some(rtt) = self.ends[side.other().index()].handshake_rtt {
+                flow.set_near_rtt(rtt);
+            }
             self.flows[side.index()] = Some(flow);
             ctx.counters.flows_governed += 1;
-            if let Some(arm) = verdict.arm {
-                ctx.policy.begin(arm);
+            if verdict.arm.is_some() || verdict.drawn.is_some() {
+                ctx.policy.begin(&verdict, &key, settled_at);
             }
         }
         if self.flows.iter().all(Option::is_none) {

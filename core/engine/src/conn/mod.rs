@@ -13,7 +13,7 @@ use windlass_wire::{Flags, FlowKey, Segment};
 use crate::admission::Bucket;
 use crate::context::Context;
 use crate::counters::Counters;
-use crate::decide::{Decide, Generation};
+use crate::decide::{Decide, Drawn, Generation};
 use crate::flow::Flow;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
@@ -34,6 +34,8 @@ struct End {
     /// The SYN-ACK has no room for the option that would offer SACK in its name.
     no_room: bool,
     fin: bool,
+    /// What its data have drawn.
+    drawn: Option<Drawn>,
 }
 
 /// A packet to be sent again shortly.
@@ -244,9 +246,12 @@ impl Conn {
                 ctx.counters.pass(reason);
             }
             let last = self.ends[from.other().index()].fin;
-            if let Some((arm, transfer)) = flow.take_transfer(ctx.generation, last) {
+            if last {
+                flow.end_transfer();
+            }
+            if let Some((verdict, transfer)) = flow.take_transfer(ctx.generation) {
                 let key = &segment.key.reversed();
-                ctx.policy.learn(arm, key, &transfer, ctx.now);
+                ctx.policy.learn(&verdict, key, &transfer, ctx.now);
             }
             match ack {
                 Some(ack) if Flow::is_pure_ack(segment) => {
@@ -329,11 +334,16 @@ impl Conn {
     pub(crate) fn let_go<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
-            let ended = self.flows[side.index()].as_mut();
-            if let Some((arm, transfer)) =
-                ended.and_then(|flow| flow.take_transfer(ctx.generation, true))
-            {
-                ctx.policy.learn(arm, &key, &transfer, ctx.now);
+            let Some(flow) = &mut self.flows[side.index()] else {
+                continue;
+            };
+            flow.end_transfer();
+            flow.break_off_transfer(match reason {
+                PassReason::Closed => ctx.now,
+                _ => flow.acked_at(),
+            });
+            if let Some((verdict, transfer)) = flow.take_transfer(ctx.generation) {
+                ctx.policy.learn(&verdict, &key, &transfer, ctx.now);
             }
         }
         if let Some(copy) = self.syn_copy.take() {
@@ -373,6 +383,8 @@ impl Conn {
         counters: &mut Counters,
     ) {
         for side in [Side::Inside, Side::Outside] {
+            // The number of a rule is of the old policy's.
+            self.ends[side.index()].drawn = None;
             let verdict = policy.classify(&self.key_from(side), side, now);
             let Some(flow) = &mut self.flows[side.index()] else {
                 continue;

@@ -11,6 +11,10 @@ use crate::{Pkt, Pool, seq};
 /// What the sender may be ahead of the network, ns at the pacing rate: its answer to a window update
 /// takes a moment.
 const QUEUE_TIME: Nanos = 4 * MILLISECOND;
+/// The answer of a sender that is farther from the box than this comes as much later, ns.
+const NEAR_RTT_MIN: Nanos = MILLISECOND;
+/// Up to this, ns: who answers a SYN later was busy.
+const NEAR_RTT_MAX: Nanos = 500 * MILLISECOND;
 /// On top of it, what a sender saves up before it sends at all: Linux waits for room for one
 /// segmentation-offload burst (`tcp_tso_should_defer`, `tcp_output.c` 6.12), a millisecond at its
 /// own pacing rate. That is up to twice its window per RTT, and its window several BDP.
@@ -27,12 +31,14 @@ const ALIGN_SEGMENTS: u64 = 64;
 const PROBE_SEGMENTS: u64 = 2;
 
 impl Flow {
-    /// How much may wait in the box, bytes: enough to keep sending until the sender has answered a
-    /// window update. More would only raise the RTT that it sees.
+    /// How much may wait in the box or be on its way there, bytes: enough to keep sending until the sender has answered
+    /// a window update. More would only raise the RTT that it sees.
     pub(crate) fn queue_allowance(&self) -> u64 {
         let rate = self.pacing.rate.unwrap_or(0);
         let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
-        bytes_over(rate, QUEUE_TIME) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
+        let away = self.near_rtt().clamp(NEAR_RTT_MIN, NEAR_RTT_MAX) - NEAR_RTT_MIN;
+        let answer = QUEUE_TIME + away;
+        bytes_over(rate, answer) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
     }
 
     /// Where the edge should be now. What the receiver holds out of order and what is lost does

@@ -87,6 +87,7 @@ impl Flow {
         if self.hands.pass.is_some() {
             return;
         }
+        self.break_off_transfer(self.acked_at);
         while let Some(index) = self.board.unsent() {
             if self.board.piece(index).pkt.is_none() {
                 break;

@@ -9,7 +9,7 @@ use super::review::Review;
 use super::{Flow, LimitedBy, Watched};
 use crate::{Arm, Mode, PassReason, Side, TenantId};
 
-const NANOS_PER_MICRO: Nanos = 1000;
+pub(super) const NANOS_PER_MICRO: Nanos = 1000;
 const BITS_PER_BYTE: u64 = 8;
 
 metrics! {
@@ -104,6 +104,8 @@ pub struct FlowInfo {
     pub tenant: Option<TenantId>,
     /// By whom its algorithm was chosen among several, if it was.
     pub arm: Option<Arm>,
+    /// It has drawn to be only observed, so that others can be compared with it.
+    pub held_out: bool,
     /// The list of conditions on its path that may change the algorithm.
     pub switch_list: Option<u16>,
     /// The condition of it that has brought the algorithm, by number from 0.
@@ -139,6 +141,7 @@ impl Flow {
             peer: self.cold.marks_due.is_some(),
             tenant: self.verdict.tenant,
             arm: self.verdict.arm,
+            held_out: self.verdict.drawn.is_some_and(|drawn| drawn.held_out),
             switch_list: self.verdict.switching.map(|s| s.list),
             switch_condition: review.and_then(Review::in_force),
             in_senders_hands: self.hands.back_until.is_some(),

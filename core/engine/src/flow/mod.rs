@@ -38,9 +38,10 @@ use windlass_wire::{Template, Timestamps};
 use crate::context::Context;
 use crate::decide::Generation;
 use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
-use crate::{Arm, Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
+use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
+use info::NANOS_PER_MICRO;
 pub use info::{FlowFigures, FlowInfo};
 use pace::Pacer;
 use review::Review;
@@ -249,9 +250,11 @@ pub(crate) struct Cold {
     /// while no box reports.
     marks_due: Option<u64>,
     marked_bytes: u64,
-    /// From the SYN of the sender to its answer, if neither was sent again: for time-outs until data
-    /// have been acknowledged.
-    handshake_rtt: Option<Nanos>,
+    /// From the SYN of the sender to its answer, if neither was sent again, µs; 0: unknown. For time-outs until data have
+    /// been acknowledged.
+    handshake_us: u32,
+    /// From the SYN of the receiver to the sender's answer: how far away the sender is from the box, µs; 0: unknown.
+    near_us: u32,
     /// Link and IP headers of packets toward the sender.
     template: Option<Template>,
 }
@@ -295,7 +298,8 @@ impl Flow {
                 transfers: Transfers::default(),
                 marks_due: None,
                 marked_bytes: 0,
-                handshake_rtt: None,
+                handshake_us: 0,
+                near_us: 0,
                 template: None,
             }),
             setup,
@@ -313,9 +317,8 @@ impl Flow {
         self.verdict.priority = verdict.priority;
         self.verdict.rule = verdict.rule;
         (self.pacing.turn, self.pacing.turn_left) = (None, 0);
-        // Who takes part in a comparison is settled when a flow begins, and the number of its arm is of
-        // the old policy's.
-        self.verdict.arm = None;
+        // Who takes part in a comparison is settled when a flow begins, and its numbers are of the old policy's.
+        (self.verdict.arm, self.verdict.drawn) = (None, None);
         if verdict.arm.is_some() {
             return false;
         }
@@ -332,6 +335,7 @@ impl Flow {
         self.verdict.tenant = tenant.and_then(|id| *tenants.get(usize::from(id.0))?);
         (self.pacing.turn, self.pacing.turn_left) = (None, 0);
         (self.verdict.rule, self.verdict.arm, self.verdict.switching) = (None, None, None);
+        self.verdict.drawn = None;
         self.forget_list();
     }
 
@@ -348,8 +352,13 @@ impl Flow {
     }
 
     /// From the SYN of the sender to its answer, if neither was sent again.
-    pub(crate) fn set_handshake_rtt(&mut self, rtt: Option<Nanos>) {
-        self.cold.handshake_rtt = rtt;
+    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos) {
+        self.cold.handshake_us = known_micros(rtt);
+    }
+
+    /// From the SYN of the receiver to the sender's answer, if neither was sent again.
+    pub(crate) fn set_near_rtt(&mut self, rtt: Nanos) {
+        self.cold.near_us = known_micros(rtt);
     }
 
     /// The box changes what this flow's ends see.
@@ -357,23 +366,33 @@ impl Flow {
         self.hands.pass.is_none() && self.verdict.mode == Mode::Enforce
     }
 
-    /// A transfer that has ended, for policy, once. `last`: the sender has nothing more to say. What the fallback of a
-    /// plugin has carried says nothing of the plugin.
-    pub(crate) fn take_transfer(
-        &mut self,
-        generation: Generation,
-        last: bool,
-    ) -> Option<(Arm, Transfer)> {
-        let arm = self.verdict.arm.filter(|_| self.generation == generation)?;
-        if last && self.board.una() == self.board.nxt() {
+    /// The sender has nothing more to say: if everything has been acknowledged, its transfer has ended.
+    pub(crate) fn end_transfer(&mut self) {
+        if self.board.una() == self.board.nxt() {
             self.cold.transfers.end();
         }
+    }
+
+    /// Nothing more will be seen of a transfer that has not ended; `at`: since when.
+    pub(crate) fn break_off_transfer(&mut self, at: Nanos) {
+        self.cold.transfers.break_off(at, self.board.una());
+    }
+
+    /// A transfer that has ended, once, with whom it concerns. What the fallback of a plugin has carried says nothing of the
+    /// plugin, but of the rule.
+    pub(crate) fn take_transfer(&mut self, generation: Generation) -> Option<(Verdict, Transfer)> {
         let transfer = self.cold.transfers.take()?;
-        self.host
-            .controller()
-            .failed()
-            .is_none()
-            .then_some((arm, transfer))
+        let mut verdict = self.verdict;
+        if self.host.controller().failed().is_some() || !transfer.complete {
+            verdict.arm = None;
+        }
+        let concerns = verdict.arm.is_some() || verdict.drawn.is_some();
+        (concerns && self.generation == generation).then_some((verdict, transfer))
+    }
+
+    /// When the receiver last acknowledged anything.
+    pub(crate) fn acked_at(&self) -> Nanos {
+        self.acked_at
     }
 
     /// Whose flow it is, in the policy of this generation: a number that an older one gave means nothing there.
@@ -398,12 +417,22 @@ impl Flow {
         self.hands.pass
     }
 
+    /// From the SYN of the sender to its answer; 0: unknown.
+    fn handshake_rtt(&self) -> Nanos {
+        Nanos::from(self.cold.handshake_us) * NANOS_PER_MICRO
+    }
+
+    /// Between the box and the sender; 0: unknown.
+    fn near_rtt(&self) -> Nanos {
+        Nanos::from(self.cold.near_us) * NANOS_PER_MICRO
+    }
+
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
     fn rto(&self) -> Nanos {
-        let base = match (self.host.path().srtt, self.cold.handshake_rtt) {
-            (0, None) => RTO_INITIAL,
+        let base = match (self.host.path().srtt, self.handshake_rtt()) {
+            (0, 0) => RTO_INITIAL,
             // The first sample's variation is half of it.
-            (0, Some(rtt)) => rtt + (2 * rtt).max(RTO_MIN),
+            (0, rtt) => rtt + (2 * rtt).max(RTO_MIN),
             (srtt, _) => srtt + (4 * self.host.path().rttvar).max(RTO_MIN),
         };
         (base << self.timers.backoff.min(6)).min(RTO_MAX)
@@ -470,4 +499,11 @@ impl Flow {
             self.copies.shrink();
         }
     }
+}
+
+/// A time that was measured, in at least 1 µs.
+fn known_micros(time: Nanos) -> u32 {
+    u32::try_from(time / NANOS_PER_MICRO)
+        .unwrap_or(u32::MAX)
+        .max(1)
 }

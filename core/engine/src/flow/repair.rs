@@ -66,9 +66,10 @@ impl Flow {
             && self.setup.receiver_sacks;
         self.timers.probe_at = wanted.then(|| {
             let srtt = match self.host.path().srtt {
-                0 => self.cold.handshake_rtt,
-                srtt => Some(srtt),
+                0 => self.handshake_rtt(),
+                srtt => srtt,
             };
+            let srtt = Some(srtt).filter(|srtt| *srtt > 0);
             let single = self.board.inflight() <= u64::from(self.host.path().mss);
             let at = now + probe_timeout(srtt, single);
             self.timers.rto_at.map_or(at, |rto| at.min(rto))

@@ -18,7 +18,16 @@ pub(crate) struct Transfers {
     begun: Option<(Nanos, u64)>,
     /// When everything had been acknowledged, and up to which offset.
     all_acked: Option<(Nanos, u64)>,
-    ended: Option<Transfer>,
+    ended: Option<Ended>,
+    /// Bytes of the largest that has been taken.
+    largest: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Ended {
+    bytes: u64,
+    duration: Nanos,
+    complete: bool,
 }
 
 impl Transfers {
@@ -53,17 +62,40 @@ impl Transfers {
         let Some((begun, start)) = self.begun.take() else {
             return;
         };
-        let transfer = Transfer {
-            bytes: una - start,
-            duration: end - begun.min(end),
-        };
-        if transfer.bytes >= LEAST_BYTES {
-            self.ended = Some(transfer);
+        self.keep(una - start, end - begun.min(end), true);
+    }
+
+    /// Nothing will be seen of the transfer that runs after `at`, when everything up to `una` had been acknowledged.
+    pub fn break_off(&mut self, at: Nanos, una: u64) {
+        if let (None, Some((begun, start))) = (self.all_acked, self.begun.take()) {
+            self.keep(una - start.min(una), at - begun.min(at), false);
+        }
+    }
+
+    fn keep(&mut self, bytes: u64, duration: Nanos, complete: bool) {
+        if bytes >= LEAST_BYTES {
+            self.ended = Some(Ended {
+                bytes,
+                duration,
+                complete,
+            });
         }
     }
 
     pub fn take(&mut self) -> Option<Transfer> {
-        self.ended.take()
+        let Ended {
+            bytes,
+            duration,
+            complete,
+        } = self.ended.take()?;
+        let largest_before = self.largest;
+        self.largest = largest_before.max(bytes);
+        Some(Transfer {
+            bytes,
+            duration,
+            largest_before,
+            complete,
+        })
     }
 }
 
@@ -86,11 +118,34 @@ mod tests {
         let whole = Transfer {
             bytes: 100_000,
             duration: 161 * MS,
+            largest_before: 0,
+            complete: true,
         };
         assert_eq!(transfers.take(), Some(whole));
         assert_eq!(transfers.take(), None);
         transfers.on_all_acked(780 * MS, 105_001);
         transfers.end();
         assert_eq!(transfers.take(), None, "too little to count");
+    }
+
+    #[test]
+    fn a_transfer_that_is_broken_off_counts_as_far_as_it_came() {
+        let mut transfers = Transfers::default();
+        transfers.on_data(0, 1, 80 * MS);
+        transfers.on_all_acked(80 * MS, 20_001);
+        transfers.end();
+        transfers.break_off(90 * MS, 20_001);
+        assert!(transfers.take().is_some_and(|t| t.complete));
+        transfers.on_data(100 * MS, 20_001, 80 * MS);
+        transfers.break_off(5_000 * MS, 50_001);
+        let part = Transfer {
+            bytes: 30_000,
+            duration: 4_900 * MS,
+            largest_before: 20_000,
+            complete: false,
+        };
+        assert_eq!(transfers.take(), Some(part));
+        transfers.break_off(6_000 * MS, 50_001);
+        assert_eq!(transfers.take(), None);
     }
 }

@@ -124,4 +124,16 @@ pub const BAD: &[Bad] = &[
         "budget_permille",
         "0 to 1000 thousandths",
     ),
+    (
+        "version = 1\n[[rule]]\nalgorithm = \"bbr\"\npolice = true\nguard = true\n",
+        (5, 9),
+        "police holds for every flow, and the guard leaves some alone",
+        "leave guard out, or police",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\n[[rule]]\ntenant = \"a\"\nguard = true\n",
+        (7, 9),
+        "the tenant's cap_mbit holds for every flow",
+        "leave guard out",
+    ),
 ];

@@ -135,4 +135,34 @@ pub const BAD: &[Bad] = &[
         "out of range",
         "1 to 604800 s",
     ),
+    (
+        "version = 1\n[guard]\nshare = 2\n",
+        (3, 9),
+        "share is out of range: 2",
+        "0.02: one flow in fifty",
+    ),
+    (
+        "version = 1\n[guard]\nshare = 0.3\n",
+        (2, 1),
+        "the shares are not in order",
+        "share at most first_share",
+    ),
+    (
+        "version = 1\n[guard]\nfile = \"guard.json\"\n",
+        (3, 8),
+        "\"guard.json\" is not an absolute path",
+        "/var/lib/windlass/guard.json",
+    ),
+    (
+        "version = 1\n[guard]\nerror = 0\n",
+        (3, 9),
+        "error is out of range: 0",
+        "0.05",
+    ),
+    (
+        "version = 1\n[guard]\nshares = 0.02\n",
+        (3, 1),
+        "unknown key \"shares\" in [guard]",
+        "did you mean \"share\"",
+    ),
 ];

@@ -96,6 +96,7 @@ fn info(port: u16) -> FlowInfo {
         peer: true,
         tenant: Some(TenantId(0)),
         arm: None,
+        held_out: false,
         switch_list: None,
         switch_condition: None,
         in_senders_hands: false,

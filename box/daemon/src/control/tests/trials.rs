@@ -99,6 +99,24 @@ fn a_trial_is_begun_shown_and_ended() {
 }
 
 #[test]
+fn what_the_guard_has_found_is_told() {
+    let fake = Fake::start(false);
+    let request = Request::Guard { hours: 24 };
+    let none = ask(&fake.path(), request).unwrap_err().to_string();
+    assert!(none.contains("[guard]"), "{none}");
+    let rules = "version = 1\n[guard]\n[[rule]]\nname = \"web\"\nalgorithm = \"bbr\"\n";
+    apply(&fake, rules).unwrap();
+    let Ok(Answer::Guard(report)) = ask(&fake.path(), Request::Guard { hours: 24 }) else {
+        panic!("no answer");
+    };
+    let [web] = &report.rules[..] else {
+        panic!("{report:?}");
+    };
+    assert_eq!((web.name.as_str(), web.state.name()), ("web", "open"));
+    assert_eq!(web.transfers, [0.0, 0.0]);
+}
+
+#[test]
 fn what_auto_believes_is_told() {
     let fake = Fake::start(false);
     let Ok(Answer::Auto(report)) = ask(&fake.path(), Request::Auto) else {

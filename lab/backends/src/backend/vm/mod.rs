@@ -8,7 +8,7 @@ mod line;
 mod share;
 
 use std::collections::VecDeque;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
@@ -16,9 +16,10 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
-use windlass_experiment::setup::Transport;
+use windlass_experiment::setup::{PathBox, Transport};
 use windlass_experiment::{Observed, Setup};
 use windlass_guest::{Contents, Event, Guest, Image};
+use windlass_plugin::{Folder, installed};
 
 use self::line::{Line, print};
 use self::share::share;
@@ -96,17 +97,35 @@ impl Vm {
         let mut contents = Contents {
             programs,
             tools: &[IP],
-            files: &[],
+            files: plugins(setups)?,
             modules: &MODULES,
         };
         let modules: Vec<&str> = MODULES.into_iter().chain(["openvswitch"]).collect();
         if setups.iter().any(switch::is_in) {
             contents.tools = &openvswitch::NEEDED;
-            contents.files = &[openvswitch::SCHEMA];
+            let schema = openvswitch::SCHEMA;
+            contents.files.push((schema.into(), schema.into()));
             contents.modules = &modules;
         }
         Image::prepare(&contents).context("cannot build the guest")
     }
+}
+
+/// The plugins of this host that a policy names. No others: what the box takes in when it starts takes time.
+fn plugins(setups: &[Setup]) -> Result<Vec<(PathBuf, PathBuf)>> {
+    let folder = installed();
+    let named = |name: &String| {
+        setups.iter().any(|setup| match &setup.path_box {
+            PathBox::Windlass { policy } => policy.contains(&format!("\"{name}\"")),
+            _ => false,
+        })
+    };
+    let file = |name: String| {
+        let here = folder.place(&name);
+        (Folder::new(Folder::USUAL).place(&name), here)
+    };
+    let names = folder.names()?.into_iter();
+    Ok(names.filter(named).map(file).collect())
 }
 
 impl Backend for Vm {

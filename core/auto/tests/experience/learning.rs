@@ -2,41 +2,11 @@
 //! forgets; a trial says what it can say and no more.
 
 use windlass_auto::{Chooser, ChooserConfig, Finding, Trial};
-use windlass_engine::Transfer;
+
+use crate::dice::{Dice, transfer};
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
-
-/// Numbers that look like chance (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn unit(&mut self) -> f64 {
-        ((self.next() >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Of mean 0 and deviation 1 (Box and Muller).
-    fn normal(&mut self) -> f64 {
-        let (a, b) = (self.unit(), self.unit());
-        (-2.0 * a.ln()).sqrt() * (std::f64::consts::TAU * b).cos()
-    }
-
-    /// A transfer of 1 MB at about `mbit`, with a spread of a factor of e^`spread`.
-    fn transfer(&mut self, mbit: f64, spread: f64) -> Transfer {
-        let rate = mbit * 125_000.0 * (spread * self.normal()).exp();
-        let bytes = 1_000_000;
-        let duration = (bytes as f64 / rate * 1e9) as u64;
-        Transfer { bytes, duration }
-    }
-}
 
 fn config(explore: f64) -> ChooserConfig {
     ChooserConfig {
@@ -208,10 +178,7 @@ fn exploring_is_for_what_could_be_best() {
     };
     let [one, other, far, half] = later(&chooser);
     assert_eq!((one + other, far, half), (1000, 0, 0));
-    let transfer = Transfer {
-        bytes: 1_000_000,
-        duration: SECOND / 5,
-    };
+    let transfer = transfer(1_000_000, SECOND / 5);
     chooser.learn(1, 0, &transfer, 8 * DAY);
     let [one, other, far, half] = later(&chooser);
     assert!(
@@ -275,10 +242,7 @@ fn evidence_fades_and_a_changed_path_is_found_out() {
 #[test]
 fn memory_is_bounded_and_the_longest_unseen_goes() {
     let mut chooser = Chooser::new(config(0.0));
-    let transfer = Transfer {
-        bytes: 1_000_000,
-        duration: SECOND,
-    };
+    let transfer = transfer(1_000_000, SECOND);
     for n in 0..50_000u32 {
         chooser.learn(u128::from(n), 1, &transfer, u64::from(n));
         chooser.learn(u128::MAX, 1, &transfer, u64::from(n));

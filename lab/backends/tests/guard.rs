@@ -1,0 +1,177 @@
+//! The guard over simulated paths: it withdraws an algorithm where that harms, and leaves it in charge where it helps.
+
+use std::path::Path;
+use std::process::Command;
+
+use windlass_auto::guard::State;
+use windlass_cc::{MILLISECOND, SECOND};
+use windlass_engine::Limits;
+use windlass_experiment::Observed;
+use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Loss, Pair, PathBox, Setup};
+use windlass_lab::backend::sim;
+use windlass_policy::{Config, Policy};
+use windlass_sim::EngineBox;
+
+/// Transfers to each client.
+const COUNT: u32 = 160;
+/// After so many, the guard has found out.
+const TRANSFERS_MAX: usize = 100;
+
+/// One server that knows CUBIC, and a client at each of the paths: RTT in ms, and share of packets lost. Each downloads
+/// 300 kB again and again over 10 Mbit/s.
+fn setup(paths: &[(u64, f64)], seed: u64) -> Setup {
+    let link = |(rtt_ms, ratio): (u64, f64)| {
+        let up = Direction {
+            rate_bits_per_s: 10_000_000,
+            delay_ns: rtt_ms * MILLISECOND / 2,
+            queue_bytes: 60_000,
+            ..Direction::default()
+        };
+        let loss = Loss::Independent { ratio };
+        Bottleneck {
+            down: Direction { loss, ..up },
+            up,
+            ..Bottleneck::default()
+        }
+    };
+    let downloads = |pair: usize| FlowGroup {
+        name: format!("to {pair}"),
+        pair,
+        pairs: 1,
+        count: COUNT,
+        bytes: 300_000,
+        interval_ns: 5 * SECOND,
+        ..FlowGroup::default()
+    };
+    let groups = (0..paths.len()).map(downloads).collect();
+    let mut setup = Setup {
+        seed,
+        limit_ns: 5 * SECOND * u64::from(COUNT) + 60 * SECOND,
+        path_box: PathBox::Windlass {
+            policy: String::new(),
+        },
+        ..Setup::line(link(paths[0]), groups)
+    };
+    for (at, path) in paths.iter().enumerate().skip(1) {
+        setup.bottlenecks.push(link(*path));
+        setup.clients.push(setup.clients[0].clone());
+        setup.pairs.push(Pair {
+            client: at,
+            route: vec![at],
+            ..setup.pairs[0].clone()
+        });
+    }
+    setup
+}
+
+fn policy(algorithm: &str) -> Policy {
+    let rule = format!("[guard]\nprefix_v4 = 32\n[[rule]]\nalgorithm = \"{algorithm}\"\n");
+    parsed(&rule)
+}
+
+/// The server alone.
+fn alone() -> Policy {
+    parsed("[[rule]]\nmode = \"observe\"\n")
+}
+
+fn parsed(rules: &str) -> Policy {
+    let text = format!("version = 1\n{rules}");
+    let mut policy = Config::parse(&text, "w.toml").unwrap().policy();
+    policy.set_seed(11);
+    policy
+}
+
+fn run(setup: &Setup, policy: Policy) -> Observed {
+    let mut engine = EngineBox::new(Box::new(policy), Limits::default(), setup.seed);
+    let observed = sim::run(setup, &mut engine, None);
+    assert_eq!(observed.error, None);
+    assert!(observed.flows.iter().all(|flow| flow.intact));
+    observed
+}
+
+/// Seconds of each transfer to a client, in their order.
+fn seconds(observed: &Observed, group: usize) -> Vec<f64> {
+    let of = observed.flows.iter().filter(|flow| flow.group == group);
+    of.map(|flow| flow.seconds).collect()
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    values[values.len() / 2]
+}
+
+/// Compiles the algorithm with the fault and takes it in; `false`, with a word why, if nothing here can compile it.
+fn faulty_plugin() -> bool {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let folder = tempfile::tempdir().unwrap();
+    let module = folder.path().join("short_window.wasm");
+    let clang = Command::new("clang")
+        .args("--target=wasm32 -O2 -ffreestanding -nostdlib -Wall -Wextra -Werror".split(' '))
+        .args(["-Wl,--no-entry", "-Wl,-zstack-size=16384", "-I"])
+        .arg(root.join("sdk/c"))
+        .arg("-o")
+        .arg(&module)
+        .arg(root.join("experiments/guard/short_window.c"))
+        .output();
+    match clang {
+        Err(e) => {
+            println!("skipped: clang: {e}");
+            return false;
+        }
+        Ok(done) if !done.status.success() => {
+            let said = String::from_utf8_lossy(&done.stderr);
+            assert!(said.contains("wasm-ld"), "{said}");
+            println!("skipped: {said}");
+            return false;
+        }
+        Ok(_) => {}
+    }
+    windlass_plugin::add(&std::fs::read(module).unwrap()).unwrap();
+    true
+}
+
+#[test]
+fn an_algorithm_with_a_hidden_fault_is_withdrawn_where_it_shows() {
+    if !faulty_plugin() {
+        return;
+    }
+    for seed in 1..=3 {
+        let paths = setup(&[(10, 0.0), (80, 0.0)], seed);
+        let policy = policy("short_window");
+        let observed = run(&paths, policy.clone());
+        let report = policy.guard().unwrap().report(0);
+        let rule = &report.rules[0];
+        let states: Vec<State> = rule.places.iter().map(|place| place.state).collect();
+        let far = seconds(&observed, 1);
+        let cubic = median(seconds(&run(&paths, alone()), 1));
+        let (first, late) = far.split_at(TRANSFERS_MAX);
+        let slow = |seconds: &[f64]| seconds.iter().filter(|s| **s > 1.3 * cubic).count();
+        println!(
+            "seed {seed}: {states:?}, {} of the first {TRANSFERS_MAX} slow, {} of the others",
+            slow(first),
+            slow(late)
+        );
+        assert_eq!(states, [State::Open, State::Withdrawn]);
+        assert!(slow(first) > 5, "the fault is one");
+        assert_eq!(slow(late), 0, "{late:?}, {cubic} s alone");
+        assert_ne!(rule.state, State::Withdrawn);
+    }
+}
+
+#[test]
+fn an_algorithm_that_helps_a_little_stays_and_one_that_helps_much_is_proven() {
+    let paths = setup(&[(80, 0.003), (80, 0.04)], 4);
+    let policy = policy("bbr");
+    let governed = run(&paths, policy.clone());
+    let cubic = run(&paths, alone());
+    let report = policy.guard().unwrap().report(0);
+    for (at, place) in report.rules[0].places.iter().enumerate() {
+        let ratio = median(seconds(&governed, at)) / median(seconds(&cubic, at));
+        println!(
+            "{}: {:?} {:?}, {ratio:.3} of CUBIC's time",
+            place.prefix, place.state, place.gain
+        );
+        assert_ne!(place.state, State::Withdrawn);
+    }
+    assert_eq!(report.rules[0].places[1].state, State::Proven);
+}
