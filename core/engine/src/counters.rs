@@ -61,10 +61,15 @@ labels! {
         /// Its connection has been forwarded unseen for a while, and its ends have not been seen to agree
         /// since.
         OutOfSight = "out_of_sight",
-        /// Packet memory is short: what there is left is for connections that run.
+        /// Packet memory is short: what there is left is for connections that run, and a flow of which nothing could be held
+        /// for a while is let go of.
         FrameLimit = "frame_limit",
         /// The process has as much memory as it may have: new connections pass.
         MemoryLimit = "memory_limit",
+        /// A guess of the box about the bottleneck held the flow back for too long, and was wrong.
+        WrongGuess = "wrong_guess",
+        /// The box was too late too often.
+        LateWorker = "late_worker",
     }
 }
 
@@ -100,6 +105,12 @@ totals! {
         counter half_open_evicted, One;
         /// Flows (directions) governed.
         counter flows_governed, One;
+        /// Flows given back to their senders for good, because guesses about the bottleneck held them back and were wrong.
+        counter harmed_by_guess, One;
+        /// The same, because Windlass sent too late too often.
+        counter harmed_by_lateness, One;
+        /// The same, because Windlass had no room to hold their data.
+        counter harmed_by_lack_of_room, One;
         /// Flows moved to another algorithm while they ran.
         counter flows_switched, One;
         /// Segments marked lost.

@@ -215,13 +215,20 @@ impl Conn {
         self.tell_shown_edges();
     }
 
-    /// Where the data of one direction takes another way, so do the acknowledgements of the other.
+    /// Where the data of one direction takes another way, so do the acknowledgements of the other. A flow that the box
+    /// has harmed is no business of the box any more: the kernel forwards its connection.
     fn leave_another_way<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if self.pass.is_some() {
             return;
         }
         let mut reasons = self.flows.iter().flatten().filter_map(|f| f.passing());
-        let other_way = |reason: &_| matches!(reason, PassReason::OneWay | PassReason::UnseenData);
+        let other_way = |reason: &_| {
+            use PassReason::{FrameLimit, LateWorker, OneWay, UnseenData, WrongGuess};
+            matches!(
+                reason,
+                OneWay | UnseenData | FrameLimit | LateWorker | WrongGuess
+            )
+        };
         if let Some(reason) = reasons.find(other_way) {
             self.let_go(ctx, reason);
         }

@@ -247,11 +247,13 @@ impl Flow {
             self.board.allow_probe();
         }
         self.host.measure(&mut score.ack, now);
+        let mut held_in_vain = 0;
         if let Some(train) = &mut self.train {
             train.on_ack(score.ack.at(), self.host.path());
             if train.judge(now, self.host.counts().0, self.host.path()) {
                 self.host.pipe_full(now);
             }
+            held_in_vain = train.take_held_in_vain();
         }
         let news = score.ack.delivered() > 0 || score.ack.acked() > 0;
         self.finish_probe(now, dsack, score.ack.before());
@@ -280,6 +282,7 @@ impl Flow {
             self.review(ctx, switching, marked.unwrap_or(0), score.ack.rate());
         }
         self.update_pacing();
+        self.note_lost_time(ctx, held_in_vain, PassReason::WrongGuess);
         self.consider_take_over(ctx);
         if news {
             self.arm_timers_on_ack(now);

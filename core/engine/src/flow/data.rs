@@ -119,6 +119,7 @@ impl Flow {
                     .transfers
                     .on_data(ctx.now, self.board.una(), self.host.path().srtt);
             if begins {
+                self.hands.lost_ms = 0;
                 self.watch_transfer();
             }
         }
@@ -135,8 +136,10 @@ impl Flow {
             || ctx.pool.room() == Room::None
         {
             ctx.counters.unheld += 1;
-            return self.forward_unheld(ctx, piece, pkt);
+            self.forward_unheld(ctx, piece, pkt);
+            return self.note_unheld(ctx);
         }
+        self.hands.unheld = 0;
         ctx.held.add(ctx.pool.len(pkt));
         piece.pkt = Some(pkt);
         self.board.take_in(piece, bytes);

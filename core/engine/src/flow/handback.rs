@@ -75,6 +75,9 @@ impl Flow {
             && self.board.lost_bytes() == 0
             && self.host.episode().is_none()
         {
+            if let Some(reason) = self.hands.leaving {
+                return self.release_all(ctx, reason);
+            }
             self.hands.back_until = None;
             self.hands.resumed = false;
             self.pacing.pacer.forgive(ctx.now);

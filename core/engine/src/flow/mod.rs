@@ -17,6 +17,7 @@ mod copies;
 mod data;
 mod edge;
 mod handback;
+mod harm;
 mod info;
 mod own_acks;
 mod pace;
@@ -232,6 +233,12 @@ pub(crate) struct Hands {
     sender_tries: u8,
     /// Where the sender retransmitted last, if that was not at `una`.
     beyond_una: Option<u64>,
+    /// Why it is let go of as soon as its sender has repaired what is open.
+    leaving: Option<PassReason>,
+    /// Time of the transfer that was lost in the box, ms.
+    lost_ms: u16,
+    /// Segments in a row that there was no room to hold.
+    unheld: u8,
     /// Data from here on was dropped, because the sender was not allowed to send it yet.
     policed_at: Option<u64>,
 }

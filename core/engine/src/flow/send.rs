@@ -25,6 +25,7 @@ impl Flow {
         if self.hands.pass.is_some() {
             return;
         }
+        self.note_lateness(ctx);
         self.pacing.limited_by = LimitedBy::Sender;
         while let Some(index) = self.next_to_send() {
             if let Some(limit) = self.obstacle(ctx, index) {

@@ -74,6 +74,8 @@ pub(crate) struct Train {
     guess: Option<Guess>,
     /// The path carries at least this.
     carried: ByteRate,
+    /// How long guesses that proved wrong have held packets back since this was asked last, ns.
+    held_in_vain: Nanos,
 }
 
 impl Train {
@@ -129,6 +131,7 @@ impl Train {
         let carried = rate_over(delivered - before, now - began);
         if carried * 100 >= tried * CARRIED_PERCENT {
             self.carried = self.carried.max(carried);
+            self.held_in_vain += now - guess.held_since.unwrap_or(now);
             *guess = Guess {
                 rate: carried,
                 wrong: guess.wrong.saturating_add(1),
@@ -140,6 +143,11 @@ impl Train {
         }
         guess.proofs = guess.proofs.saturating_add(1);
         guess.proofs == PROOFS
+    }
+
+    /// Time that was lost by guesses that have proved wrong since the last call, ns.
+    pub(crate) fn take_held_in_vain(&mut self) -> Nanos {
+        std::mem::take(&mut self.held_in_vain)
     }
 
     /// A segment that was sent exactly once has been delivered.
@@ -318,6 +326,7 @@ mod tests {
         assert!(!train.holds_back(2 * SECOND, true));
         let cap = train.cap(&path()).expect("a guess");
         assert!(cap <= 5_000_000, "no faster than the path: {cap}");
+        assert_eq!(train.take_held_in_vain(), 0);
     }
 
     #[test]
@@ -329,6 +338,9 @@ mod tests {
         );
         let cap = train.cap(&path()).expect("a guess");
         assert!(cap > 10_000_000, "{cap}");
+        let held = train.take_held_in_vain();
+        assert!((RTT..10 * RTT).contains(&held), "{held} ns");
+        assert_eq!(train.take_held_in_vain(), 0, "it is told once");
     }
 
     #[test]

@@ -1,0 +1,87 @@
+//! Harm that the box itself does to a flow: guesses that held it back and were wrong, packets that left too late, data that it
+//! could not hold. Where it is more than chance, the flow goes back to its sender at once, and for good; the kernel forwards
+//! it then. Repairs that were not needed are no reason: they come from packets that overtake each other, and hurt a
+//! sender's own congestion control more.
+
+use windlass_cc::{MILLISECOND, Nanos};
+
+use super::{Flow, LimitedBy};
+use crate::context::Context;
+use crate::{PassReason, Pool};
+
+/// Of the time of a transfer, the box has cost this part at least,
+const LOST_PARTS: Nanos = 4;
+/// and so many round trips,
+const LOST_RTTS: Nanos = 4;
+/// and this, ns.
+const LOST_MIN: Nanos = 100 * MILLISECOND;
+/// That is lost in so many pieces at least.
+const LOST_TIMES: Nanos = 3;
+/// Lateness up to this costs nothing: pacing makes up for it, ns.
+const LATE_MIN: Nanos = MILLISECOND;
+/// A path that has lost one of so many segments is worth a box that is late.
+const LOSSY_ONE_OF: u64 = 1000;
+/// Segments in a row that could not be held.
+const UNHELD_MAX: u8 = 64;
+
+impl Flow {
+    /// Packets wait for pacing. Whoever was to let them go at its time comes only now.
+    pub(super) fn note_lateness<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.pacing.limited_by != LimitedBy::Pacing {
+            return;
+        }
+        let late = ctx.now.saturating_sub(self.pacing.pacer.next);
+        if late > LATE_MIN {
+            self.note_lost_time(ctx, late, PassReason::LateWorker);
+        }
+    }
+
+    /// So much of the flow's time was lost in the box.
+    pub(super) fn note_lost_time<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        lost: Nanos,
+        reason: PassReason,
+    ) {
+        if lost == 0 {
+            return;
+        }
+        let begun = self.cold.transfers.latest();
+        let begun = begun.map_or(self.cold.began, |(at, _)| at);
+        let least = (LOST_RTTS * self.host.path().srtt).max(LOST_MIN);
+        // A machine that stood still once may not do so again.
+        let lost = lost.min(least / LOST_TIMES);
+        let lost_ms = u16::try_from(lost / MILLISECOND).unwrap_or(u16::MAX);
+        self.hands.lost_ms = self.hands.lost_ms.saturating_add(lost_ms);
+        let lost = Nanos::from(self.hands.lost_ms) * MILLISECOND;
+        let lossy = self.cold.tally.lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
+        let much = lost >= least && lost >= (ctx.now - begun) / LOST_PARTS;
+        if much && lossy <= self.board.una() {
+            self.leave(ctx, reason);
+        }
+    }
+
+    /// There was no room to hold what came.
+    pub(super) fn note_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        self.hands.unheld = self.hands.unheld.saturating_add(1);
+        if self.hands.unheld >= UNHELD_MAX {
+            self.leave(ctx, PassReason::FrameLimit);
+        }
+    }
+
+    /// Its sender has the flow from now on. What it repairs is repaired first; then the flow is let go of
+    /// ([`Flow::consider_take_over`]). Flows that must be governed whatever it costs them stay.
+    fn leave<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
+        let bound = self.verdict.cap.is_some() || self.polices() || self.verdict.tenant.is_some();
+        if !self.enforcing() || bound || self.hands.leaving.is_some() {
+            return;
+        }
+        self.hands.leaving = Some(reason);
+        *match reason {
+            PassReason::WrongGuess => &mut ctx.counters.harmed_by_guess,
+            PassReason::LateWorker => &mut ctx.counters.harmed_by_lateness,
+            _ => &mut ctx.counters.harmed_by_lack_of_room,
+        } += 1;
+        self.hand_back(ctx);
+    }
+}

@@ -1,0 +1,70 @@
+//! A flow that the box itself harms goes back to its sender, for good, counted by its reason; one that has bad luck stays.
+
+use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
+use windlass_engine::{Limits, Verdict};
+use windlass_sim::link::Loss;
+use windlass_sim::stalls::{StallConfig, Stalls};
+use windlass_sim::{EngineBox, Outcome, Scenario, Wire, run};
+
+fn scenario() -> Scenario {
+    Scenario::download(20_000_000, 50.0, 20.0)
+}
+
+fn governed(scenario: &Scenario, limits: Limits, stalls: Option<StallConfig>) -> Outcome {
+    let verdict = Verdict::enforce(AlgorithmId::Bbr);
+    let mut middle = EngineBox::new(Box::new(verdict), limits, scenario.seed);
+    if let Some(config) = stalls {
+        middle = middle.stalling(Stalls::new(config, scenario.seed, 0));
+    }
+    let outcome = run(scenario, &mut middle);
+    outcome.assert_intact(scenario);
+    outcome
+}
+
+fn alone(scenario: &Scenario) -> f64 {
+    run(scenario, &mut Wire::default()).seconds
+}
+
+fn stalls(every: Nanos, most: Nanos) -> Option<StallConfig> {
+    Some(StallConfig {
+        every: every * MILLISECOND,
+        least: most * MILLISECOND / 2,
+        most: most * MILLISECOND,
+    })
+}
+
+#[test]
+fn a_box_that_is_late_half_of_the_time_lets_go() {
+    let scenario = scenario();
+    let late =
+        |stalls| governed(&scenario, Limits::default(), stalls).counter("harmed_by_lateness");
+    assert_eq!(late(stalls(120, 59)), 1);
+    // A machine that is paused now and then costs the flow little.
+    assert_eq!(late(stalls(500, 30)), 0);
+    assert_eq!(late(None), 0);
+    // Where packets are lost, a box that is late is faster than none.
+    let mut lossy = scenario.clone();
+    lossy.down.loss = Loss::Bernoulli { ratio: 0.01 };
+    let outcome = governed(&lossy, Limits::default(), stalls(120, 59));
+    assert_eq!(outcome.counter("harmed_by_lateness"), 0);
+    assert!(outcome.seconds < 0.5 * alone(&lossy));
+}
+
+#[test]
+fn a_box_without_room_to_hold_lets_go() {
+    let scenario = scenario();
+    let limits = Limits {
+        held_packets_total: 8,
+        ..Limits::default()
+    };
+    let crowded = governed(&scenario, limits, None);
+    assert_eq!(crowded.counter("harmed_by_lack_of_room"), 1);
+    let alone = alone(&scenario);
+    assert!(
+        crowded.seconds <= 1.1 * alone,
+        "{} s, {alone} s without the box",
+        crowded.seconds
+    );
+    let roomy = governed(&scenario, Limits::default(), None);
+    assert_eq!(roomy.counter("harmed_by_lack_of_room"), 0);
+}
