@@ -36,23 +36,27 @@ file > 1 && numbers && /^\|/ {
     gsub(/\*/, "")
     split($0, field, / *\| */)
     name = field[2]
-    take(own, "another window on the kernel\047s own trace")
-    take(window, "another window in a transfer of its own")
-    take(mean, "another mean window in the box")
+    take(own, "different window on the kernel\047s trace")
+    take(window, "different window in a separate transfer")
+    take(mean, "different mean window in the box")
     take(used, "uses less of the link in the box")
     take(law_used, "uses less of the link")
 }
 
 END {
     print "# Conformance\n"
-    print "Made by `make conformance`. Vectors: published figures that the algorithm must meet, each a test with `vectors`"
-    print "in its name (`cargo test -p windlass-cc vectors`). Laws: properties that all algorithms are tried for together"
-    print "(`cargo test -p windlass-cc --test laws`). The rest is beside the kernel\047s module, as the sections below say;"
-    print "– where the kernel has none, or the path was not run.\n"
-    print "The window error is how far a window is from the kernel\047s, in the mean: on the kernel\047s own trace, the law"
-    print "is asked for its window at the very ACKs and losses that the kernel\047s flow has (at most 10 where losses"
-    print "or marks drive the algorithm); in a transfer of its own, saw-teeth are shifted in time, and it is information.\n"
-    print "| | vectors | laws | window error on the kernel\047s own trace, % | in a transfer of its own, % | mean window in the box ÷ kernel\047s | use of the link in the box − kernel\047s, % | of the law alone |"
+    print "`make conformance` makes this page. The first table has these columns:\n"
+    print "* **Vectors** are published figures that the algorithm must meet. Each is a test with `vectors` in its name"
+    print "  (`cargo test -p windlass-cc vectors`)."
+    print "* **Laws** are properties of all algorithms. The same tests try them for every algorithm"
+    print "  (`cargo test -p windlass-cc --test laws`)."
+    print "* **Window error** is the mean difference between the window and that of the kernel\047s module. On the kernel\047s trace,"
+    print "  Windlass asks the law for its window at exactly the ACKs and losses that the kernel\047s flow has. The limit is 10 where"
+    print "  losses or marks drive the algorithm. In a separate transfer, saw-teeth are shifted in time, so that error is only"
+    print "  information."
+    print "* **The other columns** also compare the algorithm with the kernel\047s module. The sections below say how.\n"
+    print "A – means that the kernel has no such module, or that the path was not run.\n"
+    print "| | vectors | laws | window error on the kernel\047s trace, % | in a separate transfer, % | mean window in the box ÷ kernel\047s | use of the link in the box − kernel\047s, % | of the law alone |"
     print "|---|---:|---:|---:|---:|---:|---:|---:|"
     law = laws_good " of " laws_all
     count = split(algorithms, known, " ")

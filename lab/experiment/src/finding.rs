@@ -187,7 +187,7 @@ pub fn of_whom(said: &[Said], at: usize) -> String {
     });
     let whom: Vec<&str> = whom.map(|said| said.about.as_str()).collect();
     match whom.is_empty() {
-        true => "of none".to_owned(),
+        true => "none".to_owned(),
         false => whom.join(", "),
     }
 }
@@ -212,8 +212,8 @@ pub fn markdown(experiment: &Experiment, rows: &Grouped<'_>) -> String {
             let sentence = said.sentence(experiment);
             text.push_str(&format!("| {} | {sentence} |\n", said.about));
         }
-        text.push_str("\n## When that is said, and of whom\n\n");
-        text.push_str("| | of whom | when | |\n|---|---|---|---|\n");
+        text.push_str("\n## What each finding means\n\n");
+        text.push_str("| | said of | when | what it means |\n|---|---|---|---|\n");
         for (at, finding) in findings.iter().enumerate() {
             let (name, limit) = (&finding.check.name, finding.limit(experiment));
             let (whom, why) = (of_whom(&said, at), &finding.because);
@@ -230,7 +230,7 @@ pub fn markdown(experiment: &Experiment, rows: &Grouped<'_>) -> String {
 /// The value of each finding for each of those that it is about.
 fn numbers(findings: &[Finding], said: &[Said]) -> String {
     let mut text =
-        "\n## The numbers behind it\n\nIn bold what is beyond its limit.\n\n|".to_owned();
+        "\n## The numbers behind it\n\nValues beyond their limit are bold.\n\n|".to_owned();
     for finding in findings {
         text.push_str(&format!(" | {}", finding.check.name));
     }

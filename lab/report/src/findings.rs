@@ -18,7 +18,7 @@ pub(crate) fn findings(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
                 td.text { b { (said.about) } }
                 td.text.wrap { (said.sentence(experiment)) }
             } } } } }
-            h3 { "When that is said, and of whom" }
+            h3 { "What each finding means" }
             div.scroll { table { tbody { @for (at, finding) in experiment.findings.iter().enumerate() { tr {
                 td.text.wrap { b { (finding.check.name) } }
                 td.text.wrap { (finding::of_whom(&said, at)) }
