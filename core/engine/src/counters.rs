@@ -127,6 +127,8 @@ totals! {
         counter sender_retransmissions_absorbed, One;
         /// Retransmissions of the sender passed on.
         counter sender_retransmissions_passed, One;
+        /// Gaps between the sender and the box that the sender fills while the flow stays governed.
+        counter gaps, One;
         /// Times a flow was handed back to its sender.
         counter handed_back, One;
         /// Times it was taken over again.

@@ -13,6 +13,8 @@ pub struct AckRewrite {
     pub hide_ece: bool,
     /// TSval in place of the receiver's; `None`: that stays. It changes nothing where there are no timestamps.
     pub tsval: Option<u32>,
+    /// TSecr in place of the receiver's; `None`: that stays.
+    pub tsecr: Option<u32>,
 }
 
 /// What becomes of the SACK option.
@@ -41,10 +43,11 @@ impl AckRewrite {
         if self.hide_ece {
             editor.set_flags(segment.flags.without(Flags::ECE));
         }
-        if let (Some(val), Some(stamps)) = (self.tsval, segment.options.timestamps) {
+        let changes = self.tsval.is_some() || self.tsecr.is_some();
+        if let Some(stamps) = segment.options.timestamps.filter(|_| changes) {
             editor.set_timestamps(Timestamps {
-                val,
-                ecr: stamps.ecr,
+                val: self.tsval.unwrap_or(stamps.val),
+                ecr: self.tsecr.unwrap_or(stamps.ecr),
             });
         }
     }

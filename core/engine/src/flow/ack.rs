@@ -277,6 +277,7 @@ impl Flow {
             ctx.counters.plugin_faults += 1;
         }
         self.leave_recovery(now);
+        self.note_growth(now);
         let same_policy = self.generation == ctx.generation;
         if let Some(switching) = self.verdict.switching.filter(|_| same_policy) {
             self.review(ctx, switching, marked.unwrap_or(0), score.ack.rate());

@@ -46,7 +46,7 @@ impl Flow {
         }
         let outstanding = self.board.nxt() > ack;
         let shown = self.view.ack();
-        if ack < shown || (self.in_charge() && ack == shown && outstanding) {
+        if ack < shown || (self.in_charge() && !self.is_frank() && ack == shown && outstanding) {
             return self.show_duplicate(ctx, segment, pkt, ack);
         }
         if self.view.pending().is_some_and(|waits| waits.ack > ack) {
@@ -54,7 +54,7 @@ impl Flow {
             ctx.counters.acks_absorbed += 1;
             return ctx.pool.free(pkt);
         }
-        let wait_until = match self.in_charge() && outstanding {
+        let wait_until = match self.in_charge() && !self.is_frank() && outstanding {
             true => self
                 .view
                 .hold_until(ctx.now, self.host.path(), self.verdict.headroom),
@@ -160,6 +160,9 @@ impl Flow {
         }
         ctx.counters.ece_hidden += u64::from(rewrite.hide_ece);
         self.note_shown(ctx.now, ack);
+        if self.is_frank() {
+            self.note_frankness(ctx.now);
+        }
     }
 
     /// What the sender is to read in this acknowledgement, which is shown from here on.
@@ -167,8 +170,9 @@ impl Flow {
         let target = self.target_edge(held_limit);
         let window = self.show_edge(ack, target);
         let hides = self.hands.back_until.is_none();
+        let frank = !hides || self.is_frank();
         let sack = match self.dsack_due(ack).filter(|_| segment.at.sack != 0) {
-            _ if !hides => SackRewrite::Keep,
+            _ if frank => SackRewrite::Keep,
             Some(block) => SackRewrite::Only(self.numbers(block)),
             None => SackRewrite::Blank,
         };
@@ -179,6 +183,7 @@ impl Flow {
             sack,
             hide_ece: hides && self.setup.ecn && segment.flags.has(Flags::ECE),
             tsval: tsval.filter(|tsval| stamps.is_none_or(|stamps| stamps.val != *tsval)),
+            tsecr: self.tsecr_that_calms(ack),
         }
     }
 

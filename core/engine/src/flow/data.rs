@@ -131,10 +131,7 @@ impl Flow {
             return self.forward_unheld(ctx, piece, pkt);
         }
         let bytes = u64::from(ctx.pool.len(pkt));
-        if ctx.held.bytes + bytes > ctx.limits.held_bytes_total
-            || ctx.held.packets >= ctx.limits.held_packets_total
-            || ctx.pool.room() == Room::None
-        {
+        if !self.has_room(ctx, pkt) {
             ctx.counters.unheld += 1;
             self.forward_unheld(ctx, piece, pkt);
             return self.note_unheld(ctx);
@@ -145,6 +142,13 @@ impl Flow {
         self.board.take_in(piece, bytes);
         ctx.held.segments += 1;
         self.pump(ctx);
+    }
+
+    /// There is room to hold a packet.
+    fn has_room<P: Pool>(&self, ctx: &Context<'_, P>, pkt: Pkt) -> bool {
+        ctx.held.bytes + u64::from(ctx.pool.len(pkt)) <= ctx.limits.held_bytes_total
+            && ctx.held.packets < ctx.limits.held_packets_total
+            && ctx.pool.room() != Room::None
     }
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
@@ -160,19 +164,6 @@ impl Flow {
             self.watch_new_data(ctx.now, piece.len());
         }
         ctx.emit_partial(pkt, self.setup.sender.other(), piece.partial_at);
-    }
-
-    /// Something between the sender and the box was lost or overtaken. Only the sender can repair
-    /// it, so it gets to see the receiver's ACKs as they are until the gap is closed.
-    fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
-        while let Some(index) = self.board.unsent() {
-            self.transmit(ctx, index);
-        }
-        self.board.skip_to(start, ctx.now);
-        ctx.held.segments += 1;
-        if self.enforcing() {
-            self.hand_back(ctx);
-        }
     }
 
     /// A retransmission, or a packet that was overtaken.
@@ -202,12 +193,21 @@ impl Flow {
             return self.answer_known_data(ctx, start, end);
         }
         if self.in_charge() {
-            self.consider_hand_back(ctx, (start, end));
+            match self.board.missing_at((start, end)) {
+                Some(gap) if self.has_room(ctx, pkt) => {
+                    return self.fill_gap(ctx, segment, pkt, gap, (start, end));
+                }
+                _ if self.board.is_missing((start, end)) => self.hand_back(ctx),
+                _ => self.consider_hand_back(ctx, (start, end)),
+            }
         }
         if self.in_charge() {
             ctx.counters.sender_retransmissions_absorbed += 1;
             self.replace_held(ctx, segment, pkt, (start, end));
-            self.view.absorb(start, end);
+            match self.may_react(ctx.now) {
+                true => self.note_reaction(),
+                false => self.view.absorb(start, end),
+            }
             return self.pump(ctx);
         }
         ctx.counters.sender_retransmissions_passed += 1;

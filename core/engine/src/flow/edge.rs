@@ -1,6 +1,6 @@
 //! The window edge that the sender is shown: it never moves left.
 
-use windlass_cc::{MILLISECOND, Nanos, bytes_over};
+use windlass_cc::{MILLISECOND, Nanos, Phase, bytes_over};
 
 use windlass_wire::{Editor, Segment};
 
@@ -15,6 +15,8 @@ const QUEUE_TIME: Nanos = 4 * MILLISECOND;
 const NEAR_RTT_MIN: Nanos = MILLISECOND;
 /// Up to this, ns: who answers a SYN later was busy.
 const NEAR_RTT_MAX: Nanos = 500 * MILLISECOND;
+/// After so many round trips without growth, it does not double any more.
+const FLAT_ROUNDS: u8 = 2;
 /// On top of it, what a sender saves up before it sends at all: Linux waits for room for one
 /// segmentation-offload burst (`tcp_tso_should_defer`, `tcp_output.c` 6.12), a millisecond at its
 /// own pacing rate. That is up to twice its window per RTT, and its window several BDP.
@@ -30,13 +32,60 @@ const ALIGN_SEGMENTS: u64 = 64;
 /// A window probe may lie just beyond the edge, segments.
 const PROBE_SEGMENTS: u64 = 2;
 
+/// Whether what the path carries still grows, judged once in a round trip between the ends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Growth {
+    judged_at: Nanos,
+    carried: u64,
+    flat_rounds: u8,
+}
+
+impl Growth {
+    fn goes_on(&self) -> bool {
+        self.flat_rounds < FLAT_ROUNDS
+    }
+
+    /// The path has carried `rate` at `now`. Growth by less than a quarter is none (BBR's `bbr_full_bw_thresh`, `tcp_bbr.c` 6.12).
+    fn note(&mut self, now: Nanos, rate: u64, round_trip: Nanos) {
+        if now - self.judged_at < round_trip {
+            return;
+        }
+        self.judged_at = now;
+        if rate >= self.carried + self.carried / 4 {
+            (self.carried, self.flat_rounds) = (rate, 0);
+        } else {
+            self.flat_rounds = self.flat_rounds.saturating_add(1);
+        }
+    }
+}
+
 impl Flow {
+    /// An ACK has come: whether a sender that is far from the box may still double what it sends.
+    pub(super) fn note_growth(&mut self, now: Nanos) {
+        let near = self.near_rtt();
+        if near > NEAR_RTT_MIN {
+            let path = self.host.path();
+            self.cold.growth.note(now, path.max_bw, path.srtt + near);
+        }
+    }
+
     /// How much may wait in the box or be on its way there, bytes: enough to keep sending until the sender has answered
     /// a window update. More would only raise the RTT that it sees.
     pub(crate) fn queue_allowance(&self) -> u64 {
-        let rate = self.pacing.rate.unwrap_or(0);
-        let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
+        let mut rate = self.pacing.rate.unwrap_or(0);
         let away = self.near_rtt().clamp(NEAR_RTT_MIN, NEAR_RTT_MAX) - NEAR_RTT_MIN;
+        let carried = self.host.path().max_bw;
+        if away > 0 && carried > 0 {
+            // It waits in a queue on its way: no more than the path has carried, and what it may carry next.
+            let starts = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
+            let next = match starts {
+                true if self.cold.growth.goes_on() => 2 * carried,
+                true => carried + carried / 4,
+                false => carried,
+            };
+            rate = rate.min(next);
+        }
+        let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
         let answer = QUEUE_TIME + away;
         bytes_over(rate, answer) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
     }

@@ -51,6 +51,7 @@ impl Flow {
             return;
         }
         self.hands.back_until = Some(self.board.nxt());
+        self.forget_reaction();
         ctx.counters.handed_back += 1;
         self.cold.tally.handed_back += 1;
         self.timers.rack_at = None;

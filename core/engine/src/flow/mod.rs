@@ -16,6 +16,7 @@ mod acks;
 mod copies;
 mod data;
 mod edge;
+mod gaps;
 mod handback;
 mod harm;
 mod info;
@@ -42,6 +43,8 @@ use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
+use edge::Growth;
+use gaps::Gaps;
 use info::NANOS_PER_MICRO;
 pub use info::{FlowFigures, FlowInfo};
 use pace::Pacer;
@@ -176,8 +179,8 @@ pub(crate) struct Flow {
 }
 
 /// What a flow takes, bytes: a million of them are a matter of memory. The algorithm's state comes to it, 136 to 424.
-const _: () = assert!(size_of::<Flow>() <= 1_400 && size_of::<Cold>() <= 296);
-const _: () = assert!(size_of::<Scoreboard>() <= 264 && size_of::<Host>() <= 384);
+const _: () = assert!(size_of::<Flow>() <= 1_416 && size_of::<Cold>() <= 400);
+const _: () = assert!(size_of::<Scoreboard>() <= 272 && size_of::<Host>() <= 384);
 
 /// When the flow's own timers are due.
 #[derive(Clone, Copy, Debug, Default)]
@@ -239,6 +242,8 @@ pub(crate) struct Hands {
     lost_ms: u16,
     /// Segments in a row that there was no room to hold.
     unheld: u8,
+    /// Until this has been acknowledged, its sender fills gaps, and sees what it needs for that.
+    gap_until: u64,
     /// Data from here on was dropped, because the sender was not allowed to send it yet.
     policed_at: Option<u64>,
 }
@@ -253,6 +258,8 @@ pub(crate) struct Cold {
     review: Option<Box<Review>>,
     began: Nanos,
     transfers: Transfers,
+    gaps: Gaps,
+    growth: Growth,
     /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
     /// while no box reports.
     marks_due: Option<u64>,
@@ -303,6 +310,8 @@ impl Flow {
                 review: None,
                 began: now,
                 transfers: Transfers::default(),
+                gaps: Gaps::default(),
+                growth: Growth::default(),
                 marks_due: None,
                 marked_bytes: 0,
                 handshake_us: 0,

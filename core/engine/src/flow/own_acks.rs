@@ -103,7 +103,7 @@ impl Flow {
             (false, _) => None,
             (true, Some(val)) => Some(Timestamps {
                 val,
-                ecr: self.view.tsecr(),
+                ecr: self.tsecr_that_calms(ack).unwrap_or(self.view.tsecr()),
             }),
             (true, None) => return false,
         };

@@ -94,7 +94,7 @@ impl Flow {
     }
 
     /// Loss that no ACK reported.
-    fn report_loss<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &Ack) {
+    pub(super) fn report_loss<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &Ack) {
         if ack.lost() == 0 {
             return;
         }
@@ -161,6 +161,9 @@ impl Flow {
         }
         if !self.enforcing() {
             return self.note_overdue();
+        }
+        if self.waits_for_sender() {
+            return;
         }
         self.timers.backoff += 1;
         if self.timers.backoff > TIMEOUTS_MAX {

@@ -102,7 +102,7 @@ impl Flow {
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
     /// the flow goes back to its sender.
     pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
-        let again = self.board.piece(index).sent;
+        let again = self.board.piece(index).transmissions > 0;
         let Some(pkt) = self.board.piece(index).pkt else {
             return self.hand_back(ctx);
         };
@@ -288,7 +288,7 @@ impl Flow {
         let room =
             self.view.edge().saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
         let has_room = self.pacing.limited_by == LimitedBy::Sender && room;
-        if !has_room || self.board.lost_bytes() > 0 {
+        if !has_room || self.board.lost_bytes() > self.board.missing_bytes() {
             self.pacing.idle_room_since = None;
             return;
         }

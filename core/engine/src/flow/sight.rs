@@ -1,6 +1,6 @@
 //! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
 
-use super::{Copies, Flow};
+use super::{Copies, Flow, Gaps};
 use crate::conn::Known;
 use crate::context::Context;
 use crate::{Pool, seq};
@@ -31,6 +31,7 @@ impl Flow {
             self.timers.persist_at,
         ) = (None, None, None);
         (self.words.tsval_floor, self.hands.beyond_una) = (None, None);
+        (self.hands.gap_until, self.cold.gaps) = (0, Gaps::default());
         self.view.forget_absorbed();
     }
 

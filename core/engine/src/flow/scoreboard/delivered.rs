@@ -27,7 +27,13 @@ impl Scoreboard {
             true => self.lost_bytes -= piece.len(),
             false => self.inflight -= piece.len(),
         }
-        self.hold.get_mut(index).lost = false;
+        if piece.missing {
+            self.missing_bytes -= piece.len();
+        }
+        (
+            self.hold.get_mut(index).lost,
+            self.hold.get_mut(index).missing,
+        ) = (false, false);
         // Until it is acknowledged or SACKed, which the caller says next.
         self.hold.get_mut(index).sacked = true;
         self.sacked_bytes += piece.len();

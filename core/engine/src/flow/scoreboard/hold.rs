@@ -37,6 +37,8 @@ pub(crate) struct Piece {
     pub sacked: bool,
     /// Taken for lost and not retransmitted since.
     pub lost: bool,
+    /// It has not come from the sender: only that can send it.
+    pub missing: bool,
     /// The box has set CWR in it.
     pub cwr: bool,
     /// When its second copy was sent, 0 while there is none.
@@ -61,6 +63,7 @@ impl Piece {
             sent: false,
             sacked: false,
             lost: false,
+            missing: false,
             cwr: false,
             copied_at: 0,
         }
@@ -75,9 +78,9 @@ impl Piece {
         self.sent_at.max(self.copied_at)
     }
 
-    /// Taken for lost, and not known to have arrived since.
+    /// Sent, taken for lost, and not known to have arrived since.
     pub(crate) fn is_repaired(&self) -> bool {
-        !self.sacked && (self.lost || self.transmissions > 1)
+        !self.sacked && self.transmissions > 0 && (self.lost || self.transmissions > 1)
     }
 
     /// Counted in `inflight`.
@@ -147,20 +150,68 @@ impl Hold {
         (self.first_unsent < self.pieces.len()).then_some(self.first_unsent)
     }
 
-    /// Takes the first unsent piece for sent.
+    /// Takes the first unsent piece for sent. What is missing behind it waits for nothing here.
     pub(crate) fn advance_unsent(&mut self) {
         self.first_unsent += 1;
+        self.pass_missing();
+    }
+
+    fn pass_missing(&mut self) {
+        let missing = |index| {
+            self.pieces
+                .get(index)
+                .is_some_and(|piece: &Piece| piece.missing)
+        };
+        while missing(self.first_unsent) {
+            self.first_unsent += 1;
+        }
     }
 
     /// The last piece that has been sent.
     pub(crate) fn last_sent(&self) -> Option<usize> {
-        self.first_unsent.min(self.pieces.len()).checked_sub(1)
+        let sent = 0..self.first_unsent.min(self.pieces.len());
+        sent.rev().find(|&index| !self.pieces[index].missing)
+    }
+
+    /// A piece that has not come.
+    pub(crate) fn push_missing(&mut self, piece: Piece) {
+        debug_assert!(piece.missing);
+        self.pieces.push_back(piece);
+        self.pass_missing();
+    }
+
+    /// `piece` has come, a part of the missing one at `index`. Its own index, and how many records there are more.
+    pub(crate) fn fill(&mut self, index: usize, mut piece: Piece) -> (usize, usize) {
+        let gap = self.pieces[index];
+        debug_assert!(gap.missing && gap.start <= piece.start && piece.end <= gap.end);
+        let passed = index < self.first_unsent;
+        (piece.sent, piece.lost) = (passed, passed);
+        let end = piece.end;
+        let mut at = index;
+        if gap.start < piece.start {
+            at += 1;
+            self.pieces[index].end = piece.start;
+            self.pieces.insert(at, piece);
+        } else {
+            self.pieces[index] = piece;
+        }
+        let mut more = at - index;
+        if end < gap.end {
+            self.pieces.insert(at + 1, Piece { start: end, ..gap });
+            more += 1;
+        }
+        if passed {
+            self.first_unsent += more;
+            self.lost_hint = self.lost_hint.min(self.pieces[at].start);
+        }
+        (at, more)
     }
 
     /// The first piece at or after the hint that is lost, in order of sequence.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
         let from = self.pieces.partition_point(|p| p.end <= self.lost_hint);
-        let found = (from..self.first_unsent.min(self.pieces.len())).find(|&i| self.pieces[i].lost);
+        let found = (from..self.first_unsent.min(self.pieces.len()))
+            .find(|&i| self.pieces[i].lost && !self.pieces[i].missing);
         self.lost_hint = match found {
             Some(i) => self.pieces[i].start,
             None => self.pieces.back().map_or(self.lost_hint, |p| p.end),
@@ -180,7 +231,7 @@ impl Hold {
         piece.copies = copies;
         piece.sent_at = now;
         piece.sent = true;
-        piece.lost = false;
+        (piece.lost, piece.missing) = (false, false);
         piece.transmissions = piece.transmissions.saturating_add(1);
     }
 

@@ -31,6 +31,8 @@ pub(crate) struct Scoreboard {
     inflight: u64,
     sacked_bytes: u64,
     lost_bytes: u64,
+    /// Of these, bytes that have not come from the sender.
+    missing_bytes: u64,
     /// Memory of the packets that are held for repair.
     held_bytes: u64,
     held_packets: u32,
@@ -63,6 +65,7 @@ impl Default for Scoreboard {
             inflight: 0,
             sacked_bytes: 0,
             lost_bytes: 0,
+            missing_bytes: 0,
             held_bytes: 0,
             held_packets: 0,
             held_packets_max: 0,
@@ -115,6 +118,12 @@ impl Scoreboard {
     #[inline]
     pub(crate) fn lost_bytes(&self) -> u64 {
         self.lost_bytes
+    }
+
+    /// Of these, bytes that have not come from the sender.
+    #[inline]
+    pub(crate) fn missing_bytes(&self) -> u64 {
+        self.missing_bytes
     }
 
     /// Bytes that wait for their first transmission.
@@ -228,7 +237,7 @@ impl Scoreboard {
         self.hold.clear();
         self.sacked.clear();
         (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
-        (self.dup_acks, self.dup_bytes) = (0, 0);
+        (self.missing_bytes, self.dup_acks, self.dup_bytes) = (0, 0, 0);
         gone
     }
 
@@ -283,5 +292,6 @@ impl Scoreboard {
         assert_eq!(self.inflight, sum(Piece::in_flight));
         assert_eq!(self.sacked_bytes, sum(|piece| piece.sacked));
         assert_eq!(self.lost_bytes, sum(|piece| piece.lost));
+        assert_eq!(self.missing_bytes, sum(|piece| piece.missing));
     }
 }

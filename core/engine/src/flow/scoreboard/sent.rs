@@ -38,19 +38,55 @@ impl Scoreboard {
 
     /// Everything up to `start` was lost or overtaken before it came here. Its sender will send it again.
     pub(crate) fn skip_to(&mut self, start: u64, now: Nanos) {
-        debug_assert!(self.hold.unsent().is_none() && start > self.nxt);
+        debug_assert!(start > self.nxt);
+        let all_sent = self.hold.unsent().is_none();
         let piece = Piece {
             sent_at: now,
             sent: true,
             lost: true,
+            missing: true,
             ..Piece::arrived(self.nxt, start, now)
         };
         self.lost_bytes += piece.len();
-        self.hold.push(piece);
-        self.hold.advance_unsent();
+        self.missing_bytes += piece.len();
+        self.hold.push_missing(piece);
         self.nxt = start;
-        self.sent_nxt = self.sent_nxt.max(start);
+        if all_sent {
+            self.sent_nxt = self.sent_nxt.max(start);
+        }
         self.check();
+    }
+
+    /// The missing piece that contains all of this; `None`: there is none.
+    pub(crate) fn missing_at(&self, (start, end): (u64, u64)) -> Option<usize> {
+        let index = self.hold.index_of(start)?;
+        let piece = self.hold.get(index);
+        (piece.missing && end <= piece.end).then_some(index)
+    }
+
+    /// A part of this is missing.
+    pub(crate) fn is_missing(&self, (start, end): (u64, u64)) -> bool {
+        let first = self.hold.index_of(start.max(self.una));
+        let mut pieces = (first.unwrap_or(self.hold.len())..self.hold.len())
+            .map(|index| self.hold.get(index))
+            .take_while(|piece| piece.start < end);
+        self.missing_bytes > 0 && pieces.any(|piece| piece.missing)
+    }
+
+    /// What was missing comes: `piece`, with a packet of `bytes`, a part of the one at `index`. It is repaired next, or waits
+    /// for its turn if nothing behind it has been sent. So many records are new.
+    pub(crate) fn fill(&mut self, index: usize, piece: Piece, bytes: u64) -> usize {
+        debug_assert!(piece.pkt.is_some());
+        let (at, more) = self.hold.fill(index, piece);
+        self.missing_bytes -= piece.len();
+        if !self.hold.get(at).lost {
+            self.lost_bytes -= piece.len();
+        }
+        self.held_bytes += bytes;
+        self.held_packets += 1;
+        self.held_packets_max = self.held_packets_max.max(self.held_packets);
+        self.check();
+        more
     }
 
     /// Another packet takes the place of the one that is held.
@@ -102,12 +138,15 @@ impl Scoreboard {
         told: impl FnOnce(&Leaving) -> RateSnapshot,
     ) -> Leaving {
         let piece = *self.hold.get(index);
-        let (len, again) = (piece.len(), piece.sent);
+        let (len, again) = (piece.len(), piece.transmissions > 0);
         let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
         if piece.lost {
             self.lost_bytes -= len;
         }
-        if !again || piece.lost {
+        if piece.missing {
+            self.missing_bytes -= len;
+        }
+        if !piece.sent || piece.lost {
             self.inflight += len;
         }
         let leaving = Leaving {
@@ -122,7 +161,7 @@ impl Scoreboard {
         if timed {
             self.note_transmission(piece.start, now);
         }
-        if !again {
+        if !piece.sent {
             self.hold.advance_unsent();
             self.sent_nxt = self.sent_nxt.max(piece.end);
         }

@@ -1,0 +1,210 @@
+//! Gaps in what the sender sends: packets that were lost, or overtaken, before they came to the box.
+//!
+//! Only the sender can fill them. Until it has, it sees the receiver's ACKs and SACK blocks as they are. The box goes on
+//! holding, repairing, pacing and steering. The loss is told to the box's algorithm, which answers for the whole path; so
+//! the sender's own reaction to it is taken back: the ACK that ends its recovery echoes a timestamp from before it began,
+//! and the sender undoes what it did (RFC 3522, RFC 4015; Linux: `tcp_packet_delayed`, `tcp_input.c` 6.12).
+
+use windlass_cc::Nanos;
+use windlass_cc::host::Ack;
+use windlass_wire::Segment;
+
+use super::Flow;
+use super::scoreboard::Piece;
+use crate::context::{Context, partial_at};
+use crate::limits::RTO_MIN;
+use crate::{Pkt, Pool};
+
+/// Of so many bytes of the stream,
+const DENSITY_BYTES: u64 = 1 << 20;
+/// as many may be missing before the sender repairs alone: more loss than that is a queue that overflows.
+const MISSING_BYTES_MAX: u64 = 1 << 16;
+/// A sender's reaction comes within so many of its round trips.
+const REACTION_ROUND_TRIPS: Nanos = 2;
+/// A gap that is filled after so many round trips and so much more, ns, was filled after the sender's time-out.
+const SLOW_ROUND_TRIPS: Nanos = 4;
+const SLOW_MIN: Nanos = RTO_MIN;
+/// A sender that does so as often repairs better alone: it may not know SACK, because another box speaks for it.
+const SLOW_FILLS_MAX: u8 = 2;
+/// ACKs that echo the old timestamp: one may be lost on its way to the sender.
+const CALMING_ACKS: u8 = 3;
+
+/// What is missing, and what becomes of the sender's reaction.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Gaps {
+    /// Bytes that were missing since this offset.
+    counted_from: u64,
+    missing: u64,
+    echoes: Echoes,
+    /// The sender's reaction ends when this has been acknowledged.
+    reacts_until: u64,
+    /// ACKs from there on that still take it back; 0: it does not react.
+    acks_left: u8,
+    /// Gaps that were filled late.
+    slow_fills: u8,
+    /// When the sender has last been shown what the receiver says.
+    shown_at: Nanos,
+}
+
+/// What the receiver echoed when gaps were seen: older than every reaction to them.
+#[derive(Clone, Copy, Debug, Default)]
+struct Echoes {
+    older: Option<u32>,
+    /// This echo is from before every reaction that is open once its offset has been acknowledged.
+    newer: Option<(u32, u64)>,
+}
+
+impl Echoes {
+    /// A gap is seen, by a segment that ends at `nxt`. The receiver has said `tsecr`, and acknowledged `una`.
+    fn note(&mut self, tsecr: u32, una: u64, nxt: u64) {
+        match self.newer {
+            Some((_, from)) if una < from => {}
+            newer => {
+                self.older = newer.map(|(tsecr, _)| tsecr);
+                self.newer = Some((tsecr, nxt));
+            }
+        }
+    }
+
+    /// One that is older than the reaction that is open.
+    fn oldest(&self) -> Option<u32> {
+        self.older.or(self.newer.map(|(tsecr, _)| tsecr))
+    }
+}
+
+impl Flow {
+    /// Its sender fills gaps: it sees what the receiver says, although the box is in charge.
+    #[inline]
+    pub(super) fn is_frank(&self) -> bool {
+        self.board.una() < self.hands.gap_until
+    }
+
+    /// What is outstanding waits for the sender alone.
+    pub(super) fn waits_for_sender(&self) -> bool {
+        let missing = self.board.missing_bytes();
+        let alone = self.board.inflight() == 0 && self.board.lost_bytes() == missing;
+        missing > 0 && alone && self.in_charge()
+    }
+
+    /// What lies before `start` has not come.
+    pub(super) fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
+        let len = start - self.board.nxt();
+        let bears = self.in_charge() && self.bears_gap(len);
+        if !bears {
+            while let Some(index) = self.board.unsent() {
+                self.transmit(ctx, index);
+            }
+        }
+        self.board.skip_to(start, ctx.now);
+        ctx.held.segments += 1;
+        if bears {
+            ctx.counters.gaps += 1;
+            self.release_pending(ctx);
+            self.show_gap(ctx.now, start);
+        } else if self.enforcing() {
+            self.hand_back(ctx);
+        }
+    }
+
+    /// Few enough bytes are missing, and the sender can be told which.
+    fn bears_gap(&mut self, len: u64) -> bool {
+        let gaps = &mut self.cold.gaps;
+        if self.board.nxt() - gaps.counted_from > DENSITY_BYTES {
+            (gaps.counted_from, gaps.missing) = (self.board.nxt(), 0);
+        }
+        gaps.missing += len;
+        let few = gaps.missing <= MISSING_BYTES_MAX;
+        let able = gaps.slow_fills < SLOW_FILLS_MAX && !self.polices();
+        few && able && self.setup.receiver_sacks && self.setup.sender_sacks
+    }
+
+    /// What was missing comes.
+    pub(super) fn fill_gap<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+        gap: usize,
+        (start, end): (u64, u64),
+    ) {
+        let waited = ctx.now.saturating_sub(self.board.piece(gap).arrived_at);
+        let bytes = u64::from(ctx.pool.len(pkt));
+        ctx.held.add(ctx.pool.len(pkt));
+        let mut piece = Piece::arrived(start, end, ctx.now);
+        piece.pkt = Some(pkt);
+        (piece.ack, piece.window) = (segment.ack, self.words.latest.window);
+        piece.partial_at = partial_at(segment);
+        ctx.held.segments += self.board.fill(gap, piece, bytes) as u64;
+        if let Some(stamps) = segment.options.timestamps {
+            // The receiver sees it before what follows.
+            self.raise_tsval_floor(stamps.val);
+        }
+        if waited > SLOW_ROUND_TRIPS * (self.host.path().srtt + self.near_rtt()) + SLOW_MIN {
+            self.cold.gaps.slow_fills = self.cold.gaps.slow_fills.saturating_add(1);
+        }
+        if waited >= self.least_reaction_time() {
+            ctx.counters.sender_retransmissions_passed += 1;
+            self.note_reaction();
+            let mut ack = Ack::new(ctx.now, self.board.inflight());
+            self.host.lost(&mut ack, end - start, true);
+            self.report_loss(ctx, &ack);
+        }
+        self.pump(ctx);
+    }
+
+    /// No sender can know earlier that something was lost: what comes earlier was overtaken.
+    fn least_reaction_time(&self) -> Nanos {
+        self.host.path().min_rtt.saturating_add(self.near_rtt() / 2)
+    }
+
+    /// From here on the sender sees that what lies before `start` is missing.
+    fn show_gap(&mut self, now: Nanos, start: u64) {
+        if !self.may_react(now) {
+            self.forget_reaction();
+        }
+        self.hands.gap_until = start;
+        if self.setup.timestamps {
+            let (una, nxt) = (self.board.una(), self.board.nxt());
+            self.cold.gaps.echoes.note(self.view.tsecr(), una, nxt);
+        }
+    }
+
+    /// The sender has been shown what the receiver says.
+    pub(super) fn note_frankness(&mut self, now: Nanos) {
+        self.cold.gaps.shown_at = now;
+    }
+
+    /// A retransmission of the sender may come from what it has been shown.
+    pub(super) fn may_react(&self, now: Nanos) -> bool {
+        let round_trip = self.host.path().srtt + self.near_rtt();
+        let shown_at = self.cold.gaps.shown_at;
+        shown_at > 0 && now - shown_at <= REACTION_ROUND_TRIPS * round_trip
+    }
+
+    /// The sender retransmits, because a gap was shown to it: its window is smaller until all that it has sent is
+    /// acknowledged.
+    pub(super) fn note_reaction(&mut self) {
+        let until = self.board.nxt();
+        self.cold.gaps.reacts_until = until;
+        self.cold.gaps.acks_left = CALMING_ACKS;
+        self.hands.gap_until = self.hands.gap_until.max(until);
+    }
+
+    /// The sender's reaction stands.
+    pub(super) fn forget_reaction(&mut self) {
+        self.cold.gaps.echoes = Echoes::default();
+        self.cold.gaps.acks_left = 0;
+    }
+
+    /// What an ACK of `ack` echoes in place of what the receiver does, while the sender reacts to a gap.
+    pub(super) fn tsecr_that_calms(&mut self, ack: u64) -> Option<u32> {
+        let gaps = &mut self.cold.gaps;
+        if gaps.acks_left == 0 || gaps.slow_fills >= SLOW_FILLS_MAX {
+            return None;
+        }
+        if ack >= gaps.reacts_until {
+            gaps.acks_left -= 1;
+        }
+        gaps.echoes.oldest()
+    }
+}
