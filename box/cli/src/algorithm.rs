@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde::Serialize;
-use windlass_cc::{AlgorithmId, Parameter, Preset, Range, Settings, Value};
+use windlass_cc::{AlgorithmId, Catalog, Parameter, Preset, Range, Settings, Value};
 use windlass_daemon::control::PluginReport;
 use windlass_terminal::{print, print_json};
 
 use crate::ask::Control;
-use crate::{plugins, values};
+use crate::plugins;
 
 /// The congestion control algorithms.
 #[derive(clap::Subcommand)]
@@ -28,7 +28,6 @@ pub(crate) enum Command {
     /// What one is, when to use it, and what can be set.
     Show {
         /// The algorithm.
-        #[arg(value_parser = values::algorithm())]
         name: AlgorithmId,
         /// As JSON.
         #[arg(short, long)]
@@ -90,18 +89,18 @@ struct Set {
     values: serde_json::Map<String, serde_json::Value>,
 }
 
-pub(crate) fn run(command: Command) -> Result<ExitCode> {
+pub(crate) fn run(command: Command, mut catalog: Catalog) -> Result<ExitCode> {
     match command {
-        Command::List { json, control } => list(json, &control),
-        Command::Add(args) => plugins::add(&args),
+        Command::List { json, control } => list(json, &control, &catalog),
+        Command::Add(args) => plugins::add(&args, &mut catalog),
         Command::Remove(args) => plugins::remove(&args),
         Command::Show { name, json: true } => print_json(&describe(name)),
         Command::Show { name, .. } => print(&page(name)?),
     }
 }
 
-fn list(json: bool, control: &Control) -> Result<ExitCode> {
-    let known = AlgorithmId::known();
+fn list(json: bool, control: &Control, catalog: &Catalog) -> Result<ExitCode> {
+    let known = catalog.algorithms();
     let any_plugin = known.len() > AlgorithmId::ALL.len();
     let running = any_plugin.then(|| plugins::running(control)).flatten();
     let entry = |id: &AlgorithmId| Entry {

@@ -24,7 +24,9 @@ mod values;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use windlass_cc::Catalog;
 
 /// Governs the congestion control of TCP servers that nobody may touch.
 ///
@@ -70,21 +72,30 @@ enum Command {
     Completions(completions::Args),
 }
 
+/// Ends the program as clap does where a value of a flag is wrong.
+fn wrong_usage(what: &str) -> ! {
+    let error = Cli::command().error(ErrorKind::ValueValidation, what);
+    error.exit()
+}
+
 fn main() -> ExitCode {
-    for wrong in windlass_plugin::load_installed() {
+    let mut catalog = Catalog::new();
+    for wrong in windlass_plugin::load_installed(&mut catalog) {
         eprintln!("windlass: plugin: {wrong}");
     }
-    windlass_terminal::end(match Cli::parse().command {
-        Command::Run(args) => run::run(args),
+    let matches = values::with_algorithms(Cli::command(), &catalog).get_matches();
+    let Cli { command } = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
+    windlass_terminal::end(match command {
+        Command::Run(args) => run::run(args, catalog),
         Command::Attach(args) => attach::attach(args),
         Command::Detach(args) => attach::detach(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Flow(command) => flow::run(command),
-        Command::Algorithm(command) => algorithm::run(command),
-        Command::Policy(command) => policy::run(command),
+        Command::Algorithm(command) => algorithm::run(command, catalog),
+        Command::Policy(command) => policy::run(command, &catalog),
         Command::Auto(command) => auto::run(command),
         Command::Guard(command) => guard::run(command),
-        Command::Trial(command) => trial::run(command),
+        Command::Trial(command) => trial::run(command, &catalog),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),
@@ -93,6 +104,6 @@ fn main() -> ExitCode {
         Command::Lab(words) => beside::hand_over("lab", "windlass-lab", &[], &words),
         Command::Send(words) => beside::hand_over("send", "windlass-transfer", &["send"], &words),
         Command::Recv(words) => beside::hand_over("recv", "windlass-transfer", &["recv"], &words),
-        Command::Completions(args) => completions::run(&args),
+        Command::Completions(args) => completions::run(&args, &catalog),
     })
 }

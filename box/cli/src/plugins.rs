@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
+use windlass_cc::Catalog;
 use windlass_daemon::control::{Answer, PluginReport, Request};
 use windlass_plugin::installed;
 use windlass_terminal::print;
@@ -23,8 +24,8 @@ pub(crate) struct AddArgs {
     control: Control,
 }
 
-pub(crate) fn add(args: &AddArgs) -> Result<ExitCode> {
-    let (added, place) = installed().add(&args.file)?;
+pub(crate) fn add(args: &AddArgs, catalog: &mut Catalog) -> Result<ExitCode> {
+    let (added, place) = installed().add(catalog, &args.file)?;
     let (id, tried) = (added.id, added.tried_events);
     let mut text = format!(
         "{id}: {}\ntried with {tried} made-up events; kept as {}\n",

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use serde_json::{Value, json};
-use windlass_cc::Settings;
 use windlass_cc::Value::Choice;
+use windlass_cc::{Catalog, Settings};
 use windlass_daemon::config_files::{self, DEFAULT_CONFIG};
 use windlass_daemon::control::{Answer, Request};
 use windlass_engine::{LivePath, Side, Verdict};
@@ -64,10 +64,10 @@ pub(crate) struct ExplainArgs {
     json: bool,
 }
 
-pub(crate) fn run(command: Command) -> Result<ExitCode> {
+pub(crate) fn run(command: Command, catalog: &Catalog) -> Result<ExitCode> {
     match command {
         Command::Check { file } => {
-            let config = read(&file)?;
+            let config = read(&file, catalog)?;
             let governing = config
                 .rules
                 .iter()
@@ -80,7 +80,7 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
                 config.switch_lists.len(),
             ))
         }
-        Command::Explain(args) => explain(&args),
+        Command::Explain(args) => explain(&args, catalog),
         Command::Apply { file, control } => {
             let files = config_files::read(&file)?;
             match control.ask(Request::Apply { files })? {
@@ -91,12 +91,12 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     }
 }
 
-fn read(path: &Path) -> Result<Config> {
-    Ok(Config::parse_all(&config_files::read(path)?)?)
+fn read(path: &Path, catalog: &Catalog) -> Result<Config> {
+    Ok(Config::parse_all(&config_files::read(path)?, catalog)?)
 }
 
-fn explain(args: &ExplainArgs) -> Result<ExitCode> {
-    let mut policy = read(&args.config)?.policy();
+fn explain(args: &ExplainArgs, catalog: &Catalog) -> Result<ExitCode> {
+    let mut policy = read(&args.config, catalog)?.policy();
     let since_1970 = std::time::UNIX_EPOCH.elapsed().unwrap_or_default();
     policy.set_clock(0, since_1970.as_nanos() as u64);
     let explained = policy.explain(&args.flow, args.sender, 0, args.path.as_ref());

@@ -5,8 +5,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
+use windlass_cc::{AlgorithmId, Catalog};
 use windlass_daemon::{Opened, Reload, RunError, Settings, TraceSettings, config_files};
-use windlass_engine::{AlgorithmId, Redundancy};
+use windlass_engine::Redundancy;
 use windlass_io::Mode as Io;
 use windlass_ovs::Side;
 use windlass_policy::{Config, Extent, IoMode, Overrides};
@@ -39,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Congestion control of the governed flows.
-    #[arg(long, value_name = "NAME", value_parser = values::algorithm())]
+    #[arg(long, value_name = "NAME")]
     algorithm: Option<AlgorithmId>,
     /// How far to go: leave flows alone, measure only, also compute what would be done, or do it.
     #[arg(long, value_parser = values::mode())]
@@ -64,10 +65,10 @@ pub(crate) struct Args {
     trace_interval: Duration,
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
     let file = args.config.or_else(default_config);
     let mut config = match &file {
-        Some(path) => Config::parse_all(&config_files::read(path)?)?,
+        Some(path) => Config::parse_all(&config_files::read(path)?, &catalog)?,
         None => Config::default(),
     };
     let device = &mut config.device;
@@ -107,7 +108,8 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         settings.driver.inside.clone(),
         settings.driver.outside.clone(),
     );
-    let ended = windlass_daemon::run(settings, |opened| announce(opened, &inside, &outside));
+    let opened = |opened: &Opened<'_>| announce(opened, &inside, &outside);
+    let ended = windlass_daemon::run(settings, catalog, opened);
     let detached = place.is_some_and(Place::leave);
     match ended {
         Err(RunError::InterfaceGone { .. }) if detached => print("windlass: detached\n"),

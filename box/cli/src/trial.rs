@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
-use windlass_cc::Settings;
+use windlass_cc::Catalog;
 use windlass_daemon::control::{Answer, Request, TrialAnswer};
 use windlass_terminal::{print, print_json};
 
 use crate::ask::{Control, unexpected};
+use crate::wrong_usage;
 
 /// Compare algorithms on new flows, by lot.
 #[derive(clap::Subcommand)]
@@ -54,9 +55,6 @@ fn arms(text: &str) -> Result<Arms, String> {
     let between = if text.contains(' ') { ' ' } else { ',' };
     let names = text.split(between).filter(|name| !name.is_empty());
     let arms: Vec<String> = names.map(str::to_owned).collect();
-    for arm in &arms {
-        arm.parse::<Settings>().map_err(|e| format!("{arm}: {e}"))?;
-    }
     match arms.len() {
         0 | 1 => Err("name at least two: bbr,cubic".to_owned()),
         _ => Ok(Arms(arms)),
@@ -73,7 +71,7 @@ fn share(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "write 0.1% to 100%".to_owned())
 }
 
-pub(crate) fn run(command: Command) -> Result<ExitCode> {
+pub(crate) fn run(command: Command, catalog: &Catalog) -> Result<ExitCode> {
     let (json, answer) = match command {
         Command::Start {
             policy,
@@ -81,6 +79,11 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
             share,
             control,
         } => {
+            for arm in &arms.0 {
+                if let Err(wrong) = catalog.settings(arm) {
+                    wrong_usage(&format!("{arm}: {wrong}"));
+                }
+            }
             let request = Request::StartTrial {
                 rule: policy,
                 arms: arms.0,
@@ -139,7 +142,7 @@ mod tests {
     fn arms_and_shares() {
         assert_eq!(arms("bbr,cubic").unwrap().0, ["bbr", "cubic"]);
         assert_eq!(arms("bbr cubic:linux,beta=0.5").unwrap().0.len(), 2);
-        assert!(arms("bbr").is_err() && arms("bbr,cubik").is_err());
+        assert!(arms("bbr").is_err());
         assert_eq!(share("10%"), Ok(100));
         assert_eq!(share("0.1%"), Ok(1));
         for wrong in ["10", "0%", "101%", "-1%", "x%"] {

@@ -2,14 +2,30 @@
 
 use std::time::Duration;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
-use windlass_engine::{AlgorithmId, Redundancy, Side};
+use clap::Command;
+use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
+use windlass_cc::{AlgorithmId, Catalog};
+use windlass_engine::{Redundancy, Side};
 use windlass_policy::{Extent, IoMode, MODES, REDUNDANCIES};
 
-/// An algorithm by its name.
-pub(crate) fn algorithm() -> impl TypedValueParser<Value = AlgorithmId> {
-    let names = AlgorithmId::known().into_iter().map(AlgorithmId::name);
-    PossibleValuesParser::new(names).try_map(|name| name.parse::<AlgorithmId>())
+/// The command, with the algorithms of the catalog wherever it takes the name of one.
+pub(crate) fn with_algorithms(command: Command, catalog: &Catalog) -> Command {
+    let algorithm = ValueParser::new(algorithm(catalog));
+    let takes = |arg: &clap::Arg| arg.get_value_parser().type_id() == algorithm.type_id();
+    let command = command.mut_args(|arg| match takes(&arg) {
+        true => arg.value_parser(algorithm.clone()),
+        false => arg,
+    });
+    command.mut_subcommands(|below| with_algorithms(below, catalog))
+}
+
+fn algorithm(catalog: &Catalog) -> impl TypedValueParser<Value = AlgorithmId> {
+    let all = catalog.algorithms();
+    let names: Vec<&str> = all.iter().map(|id| id.name()).collect();
+    PossibleValuesParser::new(names).try_map(move |name| {
+        let found = all.iter().find(|id| id.name() == name);
+        found.copied().ok_or("not one of them")
+    })
 }
 
 /// A mode by its name.

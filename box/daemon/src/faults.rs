@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use windlass_cc::Catalog;
+
 /// What has been told.
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -38,8 +40,8 @@ impl Faults {
     }
 
     /// Tells of new failures of plugins, in a line for each.
-    pub(crate) fn tell(&mut self) {
-        for status in windlass_plugin::statuses() {
+    pub(crate) fn tell(&mut self, catalog: &Catalog) {
+        for status in windlass_plugin::statuses(catalog) {
             let told = self.plugins.insert(status.name, status.faults).unwrap_or(0);
             let (true, Some(last)) = (status.faults > told, status.last_fault) else {
                 continue;

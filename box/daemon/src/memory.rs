@@ -148,11 +148,14 @@ impl Drop for Saver {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_cc::Catalog;
     use windlass_policy::Config;
 
     fn policy(file: &Path) -> Policy {
         let text = format!("version = 1\n[auto]\nfile = \"{}\"\n", file.display());
-        Config::parse(&text, "w.toml").unwrap().policy()
+        Config::parse(&text, "w.toml", &Catalog::new())
+            .unwrap()
+            .policy()
     }
 
     fn prefixes(policy: &Policy) -> usize {

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use windlass_cc::Catalog;
 
 use crate::config_files::Reader;
 use crate::control::{Condition, Handler, Server, Socket};
@@ -34,13 +35,17 @@ pub(crate) enum Event {
 }
 
 /// Runs the box until SIGTERM or SIGINT. SIGHUP reads the configuration again. Calls `opened` once,
-/// when it governs. To be called once in a process: it sets the signal handlers.
+/// when it governs. Policies to come name algorithms of the catalog. To be called once in a process: it sets the signal handlers.
 ///
 /// An interface that is gone is waited for, unless [`Settings::waits`] is false.
 ///
 /// # Errors
 /// [`RunError`]; the kernel then carries every flow that it can.
-pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), RunError> {
+pub fn run(
+    settings: Settings,
+    catalog: Catalog,
+    opened: impl FnOnce(&Opened<'_>),
+) -> Result<(), RunError> {
     let (events, incoming) = mpsc::channel();
     handle_signals(events.clone())?;
     let socket = Socket::bind(&settings.control_socket)?;
@@ -57,6 +62,7 @@ pub fn run(settings: Settings, opened: impl FnOnce(&Opened<'_>)) -> Result<(), R
             ..Condition::default()
         }),
         policy: Arc::clone(&policy),
+        catalog: RwLock::new(catalog),
         bypass: AtomicBool::new(false),
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),
@@ -88,7 +94,7 @@ fn watch(
     let mut faults = Faults::default();
     let mut footprint = Footprint::new(supervisor.memory_limit_bytes());
     loop {
-        faults.tell();
+        faults.tell(&handler.catalog());
         if let Some(full) = footprint.look() {
             faults.tell_memory(full);
         }

@@ -132,10 +132,13 @@ impl Settings {
 
 #[cfg(test)]
 mod tests {
+    use windlass_cc::Catalog;
+
     use super::*;
 
     fn settings(text: &str) -> Result<Settings, RunError> {
-        Settings::new(&Config::parse(text, "w.toml").unwrap(), None)
+        let config = Config::parse(text, "w.toml", &Catalog::new());
+        Settings::new(&config.unwrap(), None)
     }
 
     #[test]

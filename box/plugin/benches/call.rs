@@ -5,7 +5,7 @@ mod modules;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use windlass_cc::{
-    AckEvent, AlgorithmId, Controller, MILLISECOND, Nanos, Path, RateSample, SECOND,
+    AckEvent, AlgorithmId, Catalog, Controller, MILLISECOND, Nanos, Path, RateSample, SECOND,
 };
 use windlass_plugin::add;
 
@@ -49,15 +49,24 @@ fn on_ack(c: &mut Criterion, name: &str, id: AlgorithmId) {
 
 fn calls(c: &mut Criterion) {
     let nothing = modules::wat(&modules::about("nothing", 0), "", "");
-    let nothing = add(nothing.as_bytes()).expect("a plugin").id;
+    let mut catalog = Catalog::new();
+    let nothing = add(&mut catalog, nothing.as_bytes()).expect("a plugin").id;
     on_ack(c, "least: one function of the host, no state", nothing);
     on_ack(c, "reno", AlgorithmId::Reno);
     if let Some(module) = modules::reno_c() {
-        on_ack(c, "reno_c", add(&module).expect("a plugin").id);
+        on_ack(
+            c,
+            "reno_c",
+            add(&mut catalog, &module).expect("a plugin").id,
+        );
     }
     on_ack(c, "mystique_bbr", AlgorithmId::MystiqueBbr);
     if let Some(module) = modules::mystique_rust() {
-        on_ack(c, "mystique_plugin", add(&module).expect("a plugin").id);
+        on_ack(
+            c,
+            "mystique_plugin",
+            add(&mut catalog, &module).expect("a plugin").id,
+        );
     }
 }
 

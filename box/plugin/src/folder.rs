@@ -5,7 +5,7 @@ use std::fs;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use windlass_cc::AlgorithmId;
+use windlass_cc::{AlgorithmId, Catalog};
 
 use crate::{Added, MODULE_BYTES_MAX, PluginError, add};
 
@@ -34,14 +34,14 @@ impl Folder {
         &self.0
     }
 
-    /// Takes in all plugins of the folder, by their names. One that cannot be used does not keep the
+    /// Takes all plugins of the folder into the catalog, by their names. One that cannot be used does not keep the
     /// others from it. A folder that does not exist is empty.
-    pub fn load(&self) -> Vec<Result<Added, PluginError>> {
+    pub fn load(&self, catalog: &mut Catalog) -> Vec<Result<Added, PluginError>> {
         let files = match self.files() {
             Ok(files) => files,
             Err(wrong) => return vec![Err(wrong)],
         };
-        let load = |file: PathBuf| {
+        let mut load = |file: PathBuf| {
             let within = |e: PluginError| match e {
                 e @ PluginError::File { .. } => e,
                 e => PluginError::File {
@@ -49,19 +49,19 @@ impl Folder {
                     source: io::Error::other(e),
                 },
             };
-            add_file(&file).map_err(within)
+            add_file(catalog, &file).map_err(within)
         };
-        files.into_iter().map(load).collect()
+        files.into_iter().map(&mut load).collect()
     }
 
-    /// Takes in the module in `file`, and keeps it in the folder under the name it gives itself; the
+    /// Takes the module in `file` into the catalog, and keeps it in the folder under the name it gives itself; the
     /// answer says where.
     ///
     /// # Errors
     /// It cannot be used or not be kept; the folder is as it was then.
-    pub fn add(&self, file: &Path) -> Result<(Added, PathBuf), PluginError> {
+    pub fn add(&self, catalog: &mut Catalog, file: &Path) -> Result<(Added, PathBuf), PluginError> {
         let wasm = read(file)?;
-        let added = add(&wasm)?;
+        let added = add(catalog, &wasm)?;
         let place = self.keep(added.id, &wasm)?;
         Ok((added, place))
     }
@@ -147,22 +147,22 @@ pub fn installed() -> Folder {
     Folder::chosen(std::env::var_os(Folder::VARIABLE).as_deref())
 }
 
-/// Makes the plugins that are kept on this machine known to this process. A program calls it before anything
-/// names an algorithm. The answer has the plugins that cannot be used, and why; they keep no program from its work.
-pub fn load_installed() -> Vec<PluginError> {
+/// Takes the plugins that are kept on this machine into the catalog. A program calls it before it reads names of algorithms.
+/// The answer has the plugins that cannot be used, and why; they keep no program from its work.
+pub fn load_installed(catalog: &mut Catalog) -> Vec<PluginError> {
     installed()
-        .load()
+        .load(catalog)
         .into_iter()
         .filter_map(Result::err)
         .collect()
 }
 
-/// Takes in the module in `file`, for this process.
+/// Takes the module in `file` into the catalog.
 ///
 /// # Errors
 /// It cannot be read or not be used.
-pub fn add_file(file: &Path) -> Result<Added, PluginError> {
-    add(&read(file)?)
+pub fn add_file(catalog: &mut Catalog, file: &Path) -> Result<Added, PluginError> {
+    add(catalog, &read(file)?)
 }
 
 fn read(file: &Path) -> Result<Vec<u8>, PluginError> {

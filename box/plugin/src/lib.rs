@@ -28,13 +28,14 @@ mod instance;
 mod module;
 
 #[cfg(not(feature = "host"))]
-pub use absent::{add, statuses};
+pub use absent::add;
 pub use error::PluginError;
 pub use folder::{Folder, add_file, installed, load_installed};
 #[cfg(feature = "host")]
-pub use module::{add, statuses};
+pub use module::add;
 
-use windlass_cc::AlgorithmId;
+use windlass_cc::plugin::PluginId;
+use windlass_cc::{AlgorithmId, Catalog};
 
 /// A plugin that has been taken in.
 #[derive(Clone, Debug)]
@@ -50,12 +51,26 @@ pub struct Added {
 pub struct Status {
     /// Its name.
     pub name: &'static str,
-    /// Flows that have left it because it failed, in this process.
+    /// Flows that have left it because it failed.
     pub faults: u32,
     /// It is not asked any more.
     pub suspended: bool,
     /// What it did last, in words.
     pub last_fault: Option<String>,
+}
+
+/// How each plugin of the catalog does, by name, the newest of each.
+pub fn statuses(catalog: &Catalog) -> Vec<Status> {
+    let status = |id: PluginId| {
+        let health = id.description().code.health();
+        Status {
+            name: id.name(),
+            faults: health.faults,
+            suspended: health.suspended,
+            last_fault: health.last_fault.map(|fault| fault.to_string()),
+        }
+    };
+    catalog.plugins().into_iter().map(status).collect()
 }
 
 /// Instructions that one call may take, about 50 µs; then the plugin has failed.

@@ -4,31 +4,25 @@ use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use thread_local::ThreadLocal;
 use wasmtime::{Config, Engine, InstancePre, Linker, Module as Compiled};
-use windlass_cc::plugin::{self, Call, Code, Fault, FlowState};
+use windlass_cc::Catalog;
+use windlass_cc::plugin::{Call, Code, Fault, FlowState, Health};
 
 use crate::about::{ABOUT_BYTES_MAX, About};
 use crate::error::PluginError;
 use crate::host::{self, Host};
 use crate::instance::{self, Instance};
-use crate::{ABI_VERSION, Added, FAULTS_MAX, MODULE_BYTES_MAX, Status, check};
+use crate::{ABI_VERSION, Added, FAULTS_MAX, MODULE_BYTES_MAX, check};
 
 /// Compiled code, and what it has done.
 pub(crate) struct Module {
-    /// Its place among the instances of each thread.
-    slot: usize,
     code: InstancePre<Host>,
+    /// One for each worker.
+    instances: ThreadLocal<RefCell<Option<Instance>>>,
     state_bytes: usize,
     faults: AtomicU32,
     last_fault: Mutex<Option<Fault>>,
-}
-
-/// All that this process has taken in, by their slots.
-static MODULES: Mutex<Vec<(&'static str, Arc<Module>)>> = Mutex::new(Vec::new());
-
-thread_local! {
-    /// The instances of this worker, by slot.
-    static INSTANCES: RefCell<Vec<Option<Instance>>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Code for Module {
@@ -36,15 +30,11 @@ impl Code for Module {
         if self.faults.load(Ordering::Relaxed) >= FAULTS_MAX {
             return Err(Fault::Suspended);
         }
-        INSTANCES.with_borrow_mut(|instances| {
-            if instances.len() <= self.slot {
-                instances.resize_with(self.slot + 1, || None);
-            }
-            let place = &mut instances[self.slot];
-            let answer = self.of_thread(place).and_then(|i| i.call(call, flow));
-            // Whatever is left of it may be wrong.
-            answer.inspect_err(|_| *place = None)
-        })
+        let mut place = self.instances.get_or_default().borrow_mut();
+        let answer = self.of_thread(&mut place);
+        let answer = answer.and_then(|i| i.call(call, flow));
+        // Whatever is left of it may be wrong.
+        answer.inspect_err(|_| *place = None)
     }
 
     fn on_fault(&self, fault: Fault) {
@@ -52,6 +42,16 @@ impl Code for Module {
             self.faults.fetch_add(1, Ordering::Relaxed);
             let mut last = self.last_fault.lock();
             **last.as_mut().unwrap_or_else(|e| e.get_mut()) = Some(fault);
+        }
+    }
+
+    fn health(&self) -> Health {
+        let last_fault = self.last_fault.lock();
+        let faults = self.faults.load(Ordering::Relaxed);
+        Health {
+            faults,
+            suspended: faults >= FAULTS_MAX,
+            last_fault: *last_fault.unwrap_or_else(PoisonError::into_inner),
         }
     }
 }
@@ -71,48 +71,25 @@ impl Module {
     }
 }
 
-/// Compiles a module, tries it, and makes it known under its name: a plugin of the same name is
-/// replaced for flows to come.
+/// Compiles a module, tries it, and takes it into the catalog under its name: a plugin of the same name is replaced for
+/// flows to come.
 ///
 /// # Errors
 /// It is not a module that can be used; nothing has changed then.
-pub fn add(wasm: &[u8]) -> Result<Added, PluginError> {
+pub fn add(catalog: &mut Catalog, wasm: &[u8]) -> Result<Added, PluginError> {
     let code = compile(wasm)?;
     let about = About::read(&about_text(&code)?)?;
-    let mut modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
     let module = Arc::new(Module {
-        slot: modules.len(),
         code,
+        instances: ThreadLocal::new(),
         state_bytes: about.state_bytes(),
         faults: AtomicU32::new(0),
         last_fault: Mutex::new(None),
     });
     let description = about.describe(Arc::clone(&module) as Arc<dyn Code>);
     let tried_events = check::run(&module, &description)?;
-    let name = description.name;
-    let id = plugin::register(description)?;
-    modules.push((name, module));
+    let id = catalog.register(description)?;
     Ok(Added { id, tried_events })
-}
-
-/// How each plugin does, by name, the newest of each.
-pub fn statuses() -> Vec<Status> {
-    let modules = MODULES.lock().unwrap_or_else(PoisonError::into_inner);
-    let status = |(name, module): &(&'static str, Arc<Module>)| {
-        let last = module.last_fault.lock();
-        let last = *last.unwrap_or_else(PoisonError::into_inner);
-        let faults = module.faults.load(Ordering::Relaxed);
-        Status {
-            name,
-            faults,
-            suspended: faults >= FAULTS_MAX,
-            last_fault: last.map(|fault| fault.to_string()),
-        }
-    };
-    let mut newest: Vec<Status> = modules.iter().rev().map(status).collect();
-    newest.sort_by_key(|s| s.name); // stable: the newest of a name stays first
-    newest.dedup_by_key(|s| s.name);
-    newest
 }
 
 fn engine() -> &'static Engine {

@@ -5,7 +5,7 @@ mod modules;
 
 use proptest::prelude::*;
 use windlass_cc::{
-    AckEvent, AlgorithmId, CongestionEvent, Control, Controller, MILLISECOND, Nanos, Path,
+    AckEvent, AlgorithmId, Catalog, CongestionEvent, Control, Controller, MILLISECOND, Nanos, Path,
     RateSample, SECOND, Settings, Signal,
 };
 use windlass_plugin::add;
@@ -141,7 +141,7 @@ fn the_one_in_c_is_reno() {
     let Some(module) = modules::reno_c() else {
         return;
     };
-    let added = add(&module).expect("a plugin");
+    let added = add(&mut Catalog::new(), &module).expect("a plugin");
     assert_eq!(added.id.to_string(), "reno_c");
     decide_the_same(added.id, AlgorithmId::Reno);
     // And it can be set.
@@ -164,7 +164,7 @@ fn the_one_in_rust_is_mystiques_bbr() {
     let Some(module) = modules::mystique_rust() else {
         return;
     };
-    let added = add(&module).expect("a plugin");
+    let added = add(&mut Catalog::new(), &module).expect("a plugin");
     decide_the_same(added.id, AlgorithmId::MystiqueBbr);
     // With its estimates aged every five ACKs, too.
     let often = |id| {
@@ -182,7 +182,8 @@ fn its_flows_are_bytes_like_those_of_others() {
     let Some(module) = modules::reno_c() else {
         return;
     };
-    let id = add(&module).expect("a plugin").id;
+    let mut catalog = Catalog::new();
+    let id = add(&mut catalog, &module).expect("a plugin").id;
     let mut path = Path::new(MSS as u32);
     let mut controller = Controller::new(id, &path, 1);
     for round in 1..20 {
@@ -195,7 +196,8 @@ fn its_flows_are_bytes_like_those_of_others() {
             cwnd_limited: true,
             ..AckEvent::default()
         };
-        let mut carried = Controller::import(&controller.export()).expect("what was exported");
+        let mut carried =
+            Controller::import(&controller.export(), &catalog).expect("what was exported");
         carried.on_ack(&event, &path);
         controller.on_ack(&event, &path);
         assert_eq!(carried.control(), controller.control());

@@ -5,13 +5,13 @@ mod modules;
 use modules::{ON_777, about, wat};
 use windlass_cc::plugin::Fault;
 use windlass_cc::{
-    AckEvent, AlgorithmId, CongestionEvent, Controller, MILLISECOND, Path, SECOND, Settings,
-    Signal, Value,
+    AckEvent, AlgorithmId, Catalog, CongestionEvent, Controller, MILLISECOND, Path, SECOND,
+    Settings, Signal, Value,
 };
 use windlass_plugin::{FAULTS_MAX, add, statuses};
 
-fn refused(module: &str) -> String {
-    add(module.as_bytes())
+fn refused(module: &str, catalog: &mut Catalog) -> String {
+    add(catalog, module.as_bytes())
         .expect_err("it is refused")
         .to_string()
 }
@@ -134,22 +134,20 @@ fn what_cannot_be_used_is_told() {
             "it trapped",
         ),
     ];
+    let mut catalog = Catalog::new();
     for (module, expected) in &cases {
-        let error = refused(module);
+        let error = refused(module, &mut catalog);
         assert!(error.contains(expected), "{expected:?} in {error:?}");
         assert!(!error.contains('\n'), "{error:?}");
     }
     let too_large = vec![0; windlass_plugin::MODULE_BYTES_MAX + 1];
     assert!(
-        add(&too_large)
+        add(&mut catalog, &too_large)
             .unwrap_err()
             .to_string()
             .contains("at most 1048576")
     );
-    assert!(
-        "t_other".parse::<AlgorithmId>().is_err(),
-        "nothing refused is known"
-    );
+    assert!(catalog.plugins().is_empty(), "nothing refused is known");
 }
 
 fn ack(now: u64) -> AckEvent {
@@ -197,9 +195,12 @@ fn the_fallback_takes_over_within_the_ack() {
     ];
     for (name, body, fault) in bodies {
         let body = format!("(if {ON_777} (then {body}))");
-        let id = add(wat(&about(name, 8), &body, "").as_bytes())
-            .expect(name)
-            .id;
+        let id = add(
+            &mut Catalog::new(),
+            wat(&about(name, 8), &body, "").as_bytes(),
+        )
+        .expect(name)
+        .id;
         let settings = Settings::from(id).with_fallback(AlgorithmId::Reno);
         let path = path();
         let mut flow = Controller::new(settings, &path, 1);
@@ -224,9 +225,12 @@ fn the_fallback_takes_over_within_the_ack() {
 #[test]
 fn a_loss_that_the_plugin_failed_at_is_the_fallbacks() {
     let body = format!("(if {ON_777} (then unreachable))");
-    let id = add(wat(&about("x_loss", 8), "", &body).as_bytes())
-        .expect("a plugin")
-        .id;
+    let id = add(
+        &mut Catalog::new(),
+        wat(&about("x_loss", 8), "", &body).as_bytes(),
+    )
+    .expect("a plugin")
+    .id;
     let path = path();
     let mut flow = Controller::new(
         Settings::from(id).with_fallback(AlgorithmId::Reno),
@@ -263,16 +267,21 @@ fn what_fails_again_and_again_is_suspended_until_it_is_replaced() {
 fn is_suspended(name: &str, body: &str, fault: &str) {
     let body = format!("(if {ON_777} (then {body}))");
     let module = wat(&about(name, 8), &body, "");
-    let id = add(module.as_bytes()).expect("a plugin").id;
+    let mut catalog = Catalog::new();
+    let id = add(&mut catalog, module.as_bytes()).expect("a plugin").id;
     let path = path();
-    let status = || {
-        statuses()
+    let status = |catalog: &Catalog| {
+        statuses(catalog)
             .into_iter()
             .find(|s| s.name == name)
             .expect("known")
     };
     assert_eq!(
-        (status().faults, status().suspended, status().last_fault),
+        (
+            status(&catalog).faults,
+            status(&catalog).suspended,
+            status(&catalog).last_fault
+        ),
         (0, false, None)
     );
     for n in 0..FAULTS_MAX {
@@ -281,21 +290,21 @@ fn is_suspended(name: &str, body: &str, fault: &str) {
         flow.on_ack(&ack(SECOND), &path);
         assert_eq!(flow.id(), AlgorithmId::Cubic, "{n}");
         // A flow that nobody asks about, such as that of a forecast, does not count.
-        assert_eq!(status().faults, n);
+        assert_eq!(status(&catalog).faults, n);
         assert!(flow.take_failed().is_some());
-        assert_eq!(status().faults, n + 1);
+        assert_eq!(status(&catalog).faults, n + 1);
     }
     let mut flow = Controller::new(id, &path, 1);
     assert_eq!(flow.id(), AlgorithmId::Cubic);
     assert_eq!(flow.take_failed().map(|f| f.fault), Some(Fault::Suspended));
-    let said = status().last_fault.expect("it failed");
-    assert!(status().suspended && said.contains(fault), "{said}");
+    let said = status(&catalog).last_fault.expect("it failed");
+    assert!(status(&catalog).suspended && said.contains(fault), "{said}");
 
     let mended = wat(&about(name, 8), "", "");
-    let newer = add(mended.as_bytes()).expect("a plugin").id;
+    let newer = add(&mut catalog, mended.as_bytes()).expect("a plugin").id;
     assert_ne!(newer, id);
-    assert_eq!(name.parse(), Ok(newer));
-    assert!(!status().suspended);
+    assert_eq!(catalog.algorithm(name), Ok(newer));
+    assert!(!status(&catalog).suspended);
     assert_eq!(Controller::new(newer, &path, 1).id(), newer);
 }
 
@@ -303,22 +312,23 @@ fn is_suspended(name: &str, body: &str, fault: &str) {
 /// when it fails can be said in one word.
 #[test]
 fn a_newer_one_brings_its_own_defaults() {
-    let version = |gain: u8, beta: u8| {
+    let mut catalog = Catalog::new();
+    let version = |catalog: &mut Catalog, gain: u8, beta: u8| {
         let text = with_parameters("z_newer", &["gain", "beta"]);
         let text = text.replacen("default = 1", &format!("default = {gain}"), 1);
         let text = text.replacen("default = 1", &format!("default = {beta}"), 1);
-        add(text.as_bytes()).expect("a plugin").id
+        add(catalog, text.as_bytes()).expect("a plugin").id
     };
-    let older = Settings::from(version(2, 3));
+    let older = Settings::from(version(&mut catalog, 2, 3));
     let mut set = older.with_fallback(AlgorithmId::Bbr);
     set.set("beta", Value::Number(4.0)).expect("in range");
     assert_eq!(set.to_string(), "z_newer:beta=4,fallback=bbr");
-    assert_eq!(set.to_string().parse(), Ok(set));
-    let wrong = "z_newer:fallback=z_newer".parse::<Settings>();
+    assert_eq!(catalog.settings(&set.to_string()), Ok(set));
+    let wrong = catalog.settings("z_newer:fallback=z_newer");
     let wrong = wrong.expect_err("a plugin").to_string();
     assert!(wrong.contains("z_newer is a plugin too"), "{wrong}");
 
-    let newer = version(5, 6);
+    let newer = version(&mut catalog, 5, 6);
     let values = |s: Settings| (s.get("gain"), s.get("beta"), s.fallback());
     let number = |n: u8| Some(Value::Number(f64::from(n)));
     let newest = set.newest();
@@ -333,7 +343,11 @@ fn a_newer_one_brings_its_own_defaults() {
 #[test]
 fn a_window_that_a_longer_segment_outgrows_is_no_fault() {
     let body = format!("(if {ON_777} (then (call $setCwnd (i64.const 777))))");
-    let id = add(wat(&about("z_mtu", 8), &body, "").as_bytes()).expect("a plugin");
+    let id = add(
+        &mut Catalog::new(),
+        wat(&about("z_mtu", 8), &body, "").as_bytes(),
+    )
+    .expect("a plugin");
     let mut path = path();
     let mut flow = Controller::new(id.id, &path, 1);
     flow.on_ack(&ack(SECOND), &path);

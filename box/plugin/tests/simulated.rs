@@ -6,7 +6,7 @@ use modules::{about, wat};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use windlass_cc::{AlgorithmId, Settings};
+use windlass_cc::{AlgorithmId, Catalog, Settings};
 use windlass_engine::{Arm, Comparison, Decide, Limits, Side, Transfer, Verdict};
 use windlass_plugin::add;
 use windlass_sim::link::Loss;
@@ -94,7 +94,7 @@ fn a_plugin_carries_a_transfer_as_the_algorithm_it_is_written_after() {
     let Some(module) = modules::reno_c() else {
         return;
     };
-    let id = add(&module).expect("a plugin").id;
+    let id = add(&mut Catalog::new(), &module).expect("a plugin").id;
     let own = transfer(AlgorithmId::Reno.into());
     let plugin = transfer(id.into());
     assert_eq!((plugin.failed, plugin.in_charge), (None, id));
@@ -111,7 +111,9 @@ fn a_flow_goes_on_with_the_fallback() {
                     (then (loop $l (br $l))))))
                 (call $setCwnd (i64.const 300000))";
     let module = wat(&about("sim_loop", 0), late, "");
-    let id = add(module.as_bytes()).expect("a plugin").id;
+    let id = add(&mut Catalog::new(), module.as_bytes())
+        .expect("a plugin")
+        .id;
     let settings = Settings::from(id).with_fallback(AlgorithmId::Bbr);
     let carried = transfer(settings);
     assert_eq!(carried.outcome.counter("plugin_faults"), 1);
@@ -136,7 +138,8 @@ fn flows_begin_with_the_newest() {
         "(call $setCwnd (i64.const 300000))",
         "",
     );
-    let add = || add(module.as_bytes()).expect("a plugin").id;
+    let mut catalog = Catalog::new();
+    let mut add = || add(&mut catalog, module.as_bytes()).expect("a plugin").id;
     let (older, newer) = (add(), add());
     assert_ne!(older, newer);
     let carried = transfer(older.into());

@@ -1,7 +1,5 @@
 //! The one thing that a flow holds: an algorithm, and the recovery episode that PRR runs for it.
 
-use serde::{Deserialize, Serialize};
-
 use crate::plugin::{Fault, PluginId};
 use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
@@ -10,8 +8,11 @@ use crate::warm::Warm;
 use crate::window::{MAX_CWND_BYTES, mss};
 use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
 
+/// All of a [`Controller`] that is exported beside its algorithm.
+pub(crate) type Rest = (Option<Prr>, Option<Box<Warm>>, u64, Control);
+
 /// An algorithm in charge of a flow. Plain data: copy it to look ahead, keep it to look back.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug)]
 pub struct Controller {
     algorithm: Algorithm,
     /// The open recovery episode of a window-based algorithm.
@@ -23,10 +24,8 @@ pub struct Controller {
     /// What both want now: asked for much more often than it changes.
     control: Control,
     /// The plugin that has failed here, until another algorithm is put in charge.
-    #[serde(skip)]
     failed: Option<Failed>,
     /// It has not been told yet.
-    #[serde(skip)]
     unreported: bool,
 }
 
@@ -56,6 +55,23 @@ impl Controller {
         controller.replace_failed(path);
         controller.refresh();
         controller
+    }
+
+    pub(crate) fn parts(&self) -> (&Algorithm, Rest) {
+        let rest = (self.prr, self.warm.clone(), self.mss, self.control);
+        (&self.algorithm, rest)
+    }
+
+    pub(crate) fn of_parts(algorithm: Algorithm, (prr, warm, mss, control): Rest) -> Controller {
+        Controller {
+            algorithm,
+            prr,
+            warm,
+            mss,
+            control,
+            failed: None,
+            unreported: false,
+        }
     }
 
     /// The plugin in whose place the fallback is in charge.

@@ -3,24 +3,18 @@
 use core::fmt;
 
 use crc::{CRC_32_ISCSI, Crc};
-use serde::{Deserialize, Serialize};
+use postcard::Deserializer;
+use postcard::de_flavors::Slice;
+use postcard::de_flavors::crc::CrcModifier;
+use serde::Deserialize;
+use serde::de::DeserializeSeed;
 
-use crate::Controller;
+use crate::controller::Rest;
+use crate::{Catalog, Controller};
 
 /// Raised whenever the state of an algorithm changes its fields.
 const VERSION: u16 = 3;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
-
-#[derive(Serialize, Deserialize)]
-struct Record<C> {
-    version: u16,
-    controller: C,
-}
-
-#[derive(Deserialize)]
-struct Version {
-    version: u16,
-}
 
 /// Bytes that are not the state of a controller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,25 +48,26 @@ impl Controller {
     /// # Panics
     /// Never: every state can be written.
     pub fn export(&self) -> Vec<u8> {
-        let record = Record {
-            version: VERSION,
-            controller: self,
-        };
+        let record = (VERSION, self.parts());
         postcard::to_allocvec_crc32(&record, CHECKSUM.digest()).expect("plain data")
     }
 
-    /// The controller that was exported; it goes on as if nothing had happened.
+    /// The controller that was exported; it goes on as if nothing had happened. Its algorithm must be in the catalog.
     ///
     /// # Errors
-    /// The bytes are damaged, or from a version with another format.
-    pub fn import(bytes: &[u8]) -> Result<Controller, ImportError> {
-        let version: Version = postcard::from_bytes(bytes).map_err(|_| ImportError::Damaged)?;
-        if version.version != VERSION {
-            return Err(ImportError::Version(version.version));
+    /// The bytes are damaged, or from a version with another format, or of an algorithm that there is not.
+    pub fn import(bytes: &[u8], catalog: &Catalog) -> Result<Controller, ImportError> {
+        let damaged = |_| ImportError::Damaged;
+        let checked = CrcModifier::new(Slice::new(bytes), CHECKSUM.digest());
+        let mut input = Deserializer::from_flavor(checked);
+        let version = u16::deserialize(&mut input).map_err(damaged)?;
+        if version != VERSION {
+            return Err(ImportError::Version(version));
         }
-        let record: Result<Record<Controller>, _> =
-            postcard::from_bytes_crc32(bytes, CHECKSUM.digest());
-        Ok(record.map_err(|_| ImportError::Damaged)?.controller)
+        let algorithm = catalog.deserialize(&mut input).map_err(damaged)?;
+        let rest = Rest::deserialize(&mut input).map_err(damaged)?;
+        input.finalize().map_err(damaged)?;
+        Ok(Controller::of_parts(algorithm, rest))
     }
 }
 
@@ -86,15 +81,13 @@ mod tests {
         for id in AlgorithmId::ALL {
             let bytes = Controller::new(*id, &Path::new(1448), 3).export();
             assert!(bytes.len() < 600, "{id}: {} bytes", bytes.len());
-            assert_eq!(Controller::import(&bytes).map(|c| c.id()), Ok(*id));
+            let import = |bytes: &[u8]| Controller::import(bytes, &Catalog::new());
+            assert_eq!(import(&bytes).map(|c| c.id()), Ok(*id));
             for at in 0..bytes.len() {
                 let mut damaged = bytes.clone();
                 damaged[at] ^= 0x11;
-                assert!(Controller::import(&damaged).is_err(), "{id} at {at}");
-                assert!(
-                    Controller::import(&bytes[..at]).is_err(),
-                    "{id} cut at {at}"
-                );
+                assert!(import(&damaged).is_err(), "{id} at {at}");
+                assert!(import(&bytes[..at]).is_err(), "{id} cut at {at}");
             }
         }
     }
@@ -103,7 +96,7 @@ mod tests {
     fn another_version_is_told() {
         let mut bytes = Controller::new(AlgorithmId::Reno, &Path::new(1448), 3).export();
         bytes[0] = 9;
-        let error = Controller::import(&bytes).unwrap_err();
+        let error = Controller::import(&bytes, &Catalog::new()).unwrap_err();
         assert_eq!(error, ImportError::Version(9));
         assert!(error.to_string().contains("format 9"));
     }

@@ -48,6 +48,7 @@ with_algorithms!(modules);
 
 mod about;
 mod additive_increase;
+mod catalog;
 mod controller;
 mod estimates;
 mod event;
@@ -78,6 +79,7 @@ mod windowed_filter;
 
 pub use about::{About, Signals};
 pub use additive_increase::AdditiveIncrease;
+pub use catalog::{Catalog, PLUGINS_MAX};
 pub use controller::{Controller, Failed};
 pub use estimates::{Estimates, Steps};
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};

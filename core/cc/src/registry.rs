@@ -3,10 +3,11 @@
 use core::fmt;
 use core::str::FromStr;
 
-use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::ser::{Serialize, SerializeTuple, Serializer};
 
-use crate::plugin::{self, Plugin, PluginId, PluginParameters};
+use crate::catalog::Catalog;
+use crate::plugin::{Plugin, PluginId, PluginParameters};
 use crate::settings::Settings;
 use crate::{
     About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Parameter, Parameters,
@@ -142,9 +143,10 @@ macro_rules! registry {
             }
         }
 
-        struct Pair;
+        /// The pair of a name in this catalog and its state.
+        struct Pair<'c>(&'c Catalog);
 
-        impl<'de> Visitor<'de> for Pair {
+        impl<'de> Visitor<'de> for Pair<'_> {
             type Value = Algorithm;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -152,9 +154,9 @@ macro_rules! registry {
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut pair: A) -> Result<Algorithm, A::Error> {
-                let short = |n| de::Error::invalid_length(n, &Pair);
+                let short = |n| de::Error::invalid_length(n, &self);
                 let name: String = pair.next_element()?.ok_or_else(|| short(0))?;
-                let id: AlgorithmId = name.parse().map_err(de::Error::custom)?;
+                let id = self.0.algorithm(&name).map_err(de::Error::custom)?;
                 Ok(match id {
                     $(AlgorithmId::$variant => {
                         Algorithm::$variant(pair.next_element()?.ok_or_else(|| short(1))?)
@@ -233,19 +235,16 @@ macro_rules! registry {
 
 with_algorithms!(registry);
 
-impl<'de> Deserialize<'de> for Algorithm {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_tuple(2, Pair)
+/// Reads the state of an algorithm that is in the catalog.
+impl<'de> DeserializeSeed<'de> for &Catalog {
+    type Value = Algorithm;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Algorithm, D::Error> {
+        deserializer.deserialize_tuple(2, Pair(self))
     }
 }
 
 impl AlgorithmId {
-    /// All that this process knows: its own, then plugins.
-    pub fn known() -> Vec<AlgorithmId> {
-        let own = AlgorithmId::ALL.iter().copied();
-        own.chain(plugin::known()).collect()
-    }
-
     /// What it is and where it comes from, in one line.
     pub const fn summary(self) -> &'static str {
         self.about().summary
@@ -269,13 +268,24 @@ impl fmt::Display for AlgorithmId {
 pub struct UnknownAlgorithm {
     /// The name in question.
     pub name: String,
+    /// Those that there are.
+    pub known: Vec<&'static str>,
+}
+
+impl UnknownAlgorithm {
+    pub(crate) fn new(name: &str, known: &[AlgorithmId]) -> UnknownAlgorithm {
+        UnknownAlgorithm {
+            name: name.to_owned(),
+            known: known.iter().map(|id| id.name()).collect(),
+        }
+    }
 }
 
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "unknown algorithm \"{}\"; known:", self.name)?;
-        for id in AlgorithmId::known() {
-            write!(f, " {id}")?;
+        for known in &self.known {
+            write!(f, " {known}")?;
         }
         Ok(())
     }
@@ -283,18 +293,16 @@ impl fmt::Display for UnknownAlgorithm {
 
 impl core::error::Error for UnknownAlgorithm {}
 
+/// Windlass' own only: [`Catalog::algorithm`] knows plugins too.
 impl FromStr for AlgorithmId {
     type Err = UnknownAlgorithm;
 
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        AlgorithmId::ALL
-            .iter()
+        let own = AlgorithmId::ALL;
+        let found = own.iter().find(|id| id.name() == name);
+        found
             .copied()
-            .find(|id| id.name() == name)
-            .or_else(|| plugin::find(name).map(AlgorithmId::Plugin))
-            .ok_or_else(|| UnknownAlgorithm {
-                name: name.to_owned(),
-            })
+            .ok_or_else(|| UnknownAlgorithm::new(name, own))
     }
 }
 

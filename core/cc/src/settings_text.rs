@@ -2,9 +2,10 @@
 //! `compound:infocom,beta=0.3`.
 
 use core::fmt;
-use core::str::FromStr;
 
-use crate::{AlgorithmId, Parameter, Range, Settings, UnknownAlgorithm, Value, WrongSetting};
+use crate::{
+    AlgorithmId, Catalog, Parameter, Range, Settings, UnknownAlgorithm, Value, WrongSetting,
+};
 
 /// Text that names no algorithm as it can be set.
 #[derive(Clone, Debug, PartialEq)]
@@ -43,19 +44,20 @@ impl core::error::Error for WrongText {}
 /// Beside the parameters of a plugin: the algorithm that goes on when it fails.
 const FALLBACK: &str = "fallback";
 
-/// `NAME[:[PRESET][,PARAMETER=VALUE…]]`.
-impl FromStr for Settings {
-    type Err = WrongText;
-
-    fn from_str(text: &str) -> Result<Self, WrongText> {
+impl Catalog {
+    /// Reads `NAME[:[PRESET][,PARAMETER=VALUE…]]`.
+    ///
+    /// # Errors
+    /// There is no such algorithm, preset, parameter or value.
+    pub fn settings(&self, text: &str) -> Result<Settings, WrongText> {
         let (name, rest) = text.split_once(':').unwrap_or((text, ""));
-        let id: AlgorithmId = name.parse().map_err(WrongText::Algorithm)?;
+        let id = self.algorithm(name).map_err(WrongText::Algorithm)?;
         let mut settings = Settings::from(id);
         let words = rest.split(',').map(str::trim).filter(|w| !w.is_empty());
         for (n, word) in words.enumerate() {
             match word.split_once('=') {
                 Some((FALLBACK, name)) if settings.fallback().is_some() => {
-                    settings = settings.with_fallback(own(name.trim())?);
+                    settings = settings.with_fallback(self.fallback(name.trim())?);
                 }
                 Some((name, value)) => assign(&mut settings, name.trim(), value.trim())?,
                 None if n == 0 => settings.apply_preset(word).map_err(WrongText::Setting)?,
@@ -64,9 +66,16 @@ impl FromStr for Settings {
         }
         Ok(settings)
     }
+
+    fn fallback(&self, name: &str) -> Result<AlgorithmId, WrongText> {
+        match self.algorithm(name).map_err(WrongText::Algorithm)? {
+            plugin @ AlgorithmId::Plugin(_) => Err(WrongText::Fallback(plugin)),
+            own => Ok(own),
+        }
+    }
 }
 
-/// What [`FromStr`] reads: the name, and the parameters that are not as the source has them.
+/// What [`Catalog::settings`] reads: the name, and the parameters that are not as the source has them.
 impl fmt::Display for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let defaults = Settings::from(self.id());
@@ -83,13 +92,6 @@ impl fmt::Display for Settings {
             write!(f, "{between}{FALLBACK}={fallback}")?;
         }
         Ok(())
-    }
-}
-
-fn own(name: &str) -> Result<AlgorithmId, WrongText> {
-    match name.parse().map_err(WrongText::Algorithm)? {
-        plugin @ AlgorithmId::Plugin(_) => Err(WrongText::Fallback(plugin)),
-        own => Ok(own),
     }
 }
 
@@ -122,24 +124,27 @@ mod tests {
 
     #[test]
     fn every_preset_and_every_value_can_be_typed() {
+        let read = |text: &str| Catalog::new().settings(text);
         for id in AlgorithmId::ALL {
-            assert_eq!(id.name().parse(), Ok(Settings::from(*id)));
+            assert_eq!(read(id.name()), Ok(Settings::from(*id)));
             for preset in id.presets() {
                 let mut by_preset = Settings::from(*id);
                 by_preset.apply_preset(preset.name).expect("it is listed");
-                assert_eq!(by_preset.to_string().parse(), Ok(by_preset));
+                assert_eq!(read(&by_preset.to_string()), Ok(by_preset));
                 let typed = format!("{id}:{}", preset.name);
-                assert_eq!(typed.parse(), Ok(by_preset), "{typed}");
+                assert_eq!(read(&typed), Ok(by_preset), "{typed}");
                 let values = preset.values.iter().map(|(n, v)| format!("{n}={v}"));
                 let typed = format!("{id}:{}", values.collect::<Vec<_>>().join(","));
-                assert_eq!(typed.parse(), Ok(by_preset), "{typed}");
+                assert_eq!(read(&typed), Ok(by_preset), "{typed}");
             }
         }
     }
 
     #[test]
     fn parameters_go_over_the_preset() {
-        let settings: Settings = "cubic:linux, beta=0.5".parse().expect("right");
+        let settings = Catalog::new()
+            .settings("cubic:linux, beta=0.5")
+            .expect("right");
         let mut expected = Settings::from(AlgorithmId::Cubic);
         expected.apply_preset("linux").expect("it is listed");
         expected.set("beta", Value::Number(0.5)).expect("in range");
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named() {
-        let error = |text: &str| text.parse::<Settings>().unwrap_err().to_string();
+        let error = |text: &str| Catalog::new().settings(text).unwrap_err().to_string();
         assert!(error("cubik").starts_with("unknown algorithm \"cubik\"; known: reno cubic"));
         assert!(error("cubic:fast").starts_with("cubic has no preset \"fast\""));
         assert!(error("cubic:betta=1").starts_with("cubic has no parameter \"betta\""));

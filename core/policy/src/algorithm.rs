@@ -1,22 +1,22 @@
 //! `algorithm = "cubic"`, or a table with the name, a preset and parameters.
 
-use windlass_cc::{AlgorithmId, Parameter, Range, Settings, Value as Setting};
+use windlass_cc::{AlgorithmId, Catalog, Parameter, Range, Settings, Value as Setting};
 
 use crate::error::{Wrong, suggest};
 use crate::read::Value;
 use crate::settings::DEFAULT_ALGORITHM;
 
-/// Reads an algorithm and how it is set. What is not said is as its source has it.
+/// Reads an algorithm of the catalog and how it is set. What is not said is as its source has it.
 ///
 /// # Errors
 /// A name, preset, parameter or value that there is not.
-pub fn read(value: Value<'_>) -> Result<Settings, Wrong> {
+pub fn read(value: Value<'_>, catalog: &Catalog) -> Result<Settings, Wrong> {
     if !value.is_table() {
-        return Ok(named(&value)?.into());
+        return Ok(named(&value, catalog)?.into());
     }
     let mut section = value.section("algorithm")?;
     let name = section.need("name", &format!("\"{DEFAULT_ALGORITHM}\""))?;
-    let id = named(&name)?;
+    let id = named(&name, catalog)?;
     let mut settings = Settings::from(id);
     if let Some(value) = section.take("preset") {
         preset(&value, &mut settings)?;
@@ -29,20 +29,20 @@ pub fn read(value: Value<'_>) -> Result<Settings, Wrong> {
         }
     }
     if let Some(value) = section.take("fallback") {
-        settings = settings.with_fallback(fallback(&value, id)?);
+        settings = settings.with_fallback(fallback(&value, id, catalog)?);
     }
     section.finish()?;
     Ok(settings)
 }
 
 /// What goes on with a flow when the plugin `id` fails.
-fn fallback(value: &Value<'_>, id: AlgorithmId) -> Result<AlgorithmId, Wrong> {
+fn fallback(value: &Value<'_>, id: AlgorithmId, catalog: &Catalog) -> Result<AlgorithmId, Wrong> {
     let wrong = |what: String, help: &str| Err(Wrong::new(value.span(), what, help));
     if !matches!(id, AlgorithmId::Plugin(_)) {
         let what = format!("{id} is no plugin and needs no fallback");
         return wrong(what, "leave fallback out");
     }
-    match named(value)? {
+    match named(value, catalog)? {
         AlgorithmId::Plugin(other) => {
             let what = format!("{} is a plugin too", other.name());
             wrong(
@@ -54,12 +54,11 @@ fn fallback(value: &Value<'_>, id: AlgorithmId) -> Result<AlgorithmId, Wrong> {
     }
 }
 
-fn named(value: &Value<'_>) -> Result<AlgorithmId, Wrong> {
+fn named(value: &Value<'_>, catalog: &Catalog) -> Result<AlgorithmId, Wrong> {
     let name = value.text(DEFAULT_ALGORITHM.name())?;
-    name.parse().map_err(|_| {
-        let known: Vec<&str> = AlgorithmId::known().iter().map(|id| id.name()).collect();
+    catalog.algorithm(name).map_err(|unknown| {
         let what = format!("unknown algorithm \"{name}\"");
-        Wrong::new(value.span(), what, suggest(name, &known))
+        Wrong::new(value.span(), what, suggest(name, &unknown.known))
     })
 }
 

@@ -1,7 +1,7 @@
 //! `[auto]`: what experience is allowed.
 
 use windlass_auto::CLASSES;
-use windlass_cc::{AlgorithmId, Settings};
+use windlass_cc::{AlgorithmId, Catalog, Settings};
 
 use crate::algorithm;
 use crate::error::Wrong;
@@ -74,7 +74,7 @@ impl AutoConfig {
 }
 
 /// Reads `[auto]`.
-pub(crate) fn read(mut section: Section<'_>) -> Result<AutoConfig, Wrong> {
+pub(crate) fn read(mut section: Section<'_>, catalog: &Catalog) -> Result<AutoConfig, Wrong> {
     let mut auto = AutoConfig::default();
     let example = "[\"bbr\", \"cubic\"]";
     let mut arms_at = section.span();
@@ -83,12 +83,12 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<AutoConfig, Wrong> {
         let arms = value.list(example)?;
         auto.arms = arms
             .into_iter()
-            .map(algorithm::read)
+            .map(|arm| algorithm::read(arm, catalog))
             .collect::<Result<_, _>>()?;
     }
     if let Some(value) = section.take("unsafe") {
         for value in value.list("[\"scalable\"]")? {
-            let settings = algorithm::read(value)?;
+            let settings = algorithm::read(value, catalog)?;
             auto.arms.retain(|arm| arm.id() != settings.id());
         }
     }

@@ -1,7 +1,7 @@
 //! The configuration file as a whole.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::AlgorithmId;
+use windlass_cc::{AlgorithmId, Catalog};
 use windlass_engine::{Limits, Redundancy};
 
 use crate::auto_config::AutoConfig;
@@ -80,15 +80,16 @@ pub struct Overrides {
 }
 
 impl Config {
-    /// Reads the text of the file called `file_name`.
+    /// Reads the text of the file called `file_name`, which names algorithms of the catalog.
     ///
     /// # Errors
     /// The first mistake: syntax, an unknown key, a value of the wrong type or out of range.
-    pub fn parse(text: &str, file_name: &str) -> Result<Config, ConfigError> {
-        Config::parse_all(&[ConfigFile {
+    pub fn parse(text: &str, file_name: &str, catalog: &Catalog) -> Result<Config, ConfigError> {
+        let file = ConfigFile {
             name: file_name.to_owned(),
             text: text.to_owned(),
-        }])
+        };
+        Config::parse_all(&[file], catalog)
     }
 
     /// Reads a configuration of several files: the first is a whole one, the others have tenants and
@@ -96,12 +97,12 @@ impl Config {
     ///
     /// # Errors
     /// The first mistake.
-    pub fn parse_all(files: &[ConfigFile]) -> Result<Config, ConfigError> {
+    pub fn parse_all(files: &[ConfigFile], catalog: &Catalog) -> Result<Config, ConfigError> {
         let wrong = |(at, wrong): (usize, Wrong)| match files.get(at) {
             Some(file) => wrong.locate(&file.text, &file.name),
             None => wrong.locate("", "configuration"),
         };
-        files::read_all(files).map_err(wrong)
+        files::read_all(files, catalog).map_err(wrong)
     }
 
     /// Replaces settings of all rules.

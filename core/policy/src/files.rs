@@ -1,6 +1,8 @@
 //! From the texts of the configuration files to a [`Config`]. A mistake comes with the number of its file.
 
-use crate::auto_config;
+use windlass_cc::Catalog;
+
+use crate::auto_config::{self, AutoConfig};
 use crate::config::{Config, ConfigFile, VERSION};
 use crate::device;
 use crate::error::Wrong;
@@ -9,15 +11,21 @@ use crate::limits;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
 use crate::settings::{self, Known, Said};
+use crate::switching::Lists;
 use crate::tenants;
 
 /// Most rules of a configuration.
 const RULES_MAX: usize = 65_535;
 
 /// Reads all of them.
-pub(crate) fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
+pub(crate) fn read_all(files: &[ConfigFile], catalog: &Catalog) -> Result<Config, (usize, Wrong)> {
     let mut config = Config::default();
-    let mut known = Known::default();
+    let mut known = Known {
+        catalog,
+        tenants: Vec::new(),
+        lists: Lists::default(),
+        auto: AutoConfig::default(),
+    };
     let mut sections = Vec::new();
     for (at, file) in files.iter().enumerate() {
         let mut open = || {
@@ -67,7 +75,7 @@ pub(crate) fn read_all(files: &[ConfigFile]) -> Result<Config, (usize, Wrong)> {
 fn read_first(
     file: &mut Section<'_>,
     config: &mut Config,
-    known: &mut Known,
+    known: &mut Known<'_>,
 ) -> Result<Said, Wrong> {
     if let Some(value) = file.take("box") {
         config.device = device::read(value.section("[box]")?)?;
@@ -76,7 +84,7 @@ fn read_first(
         (config.limits, config.box_limits) = limits::read(value.section("[limits]")?)?;
     }
     if let Some(value) = file.take("auto") {
-        known.auto = auto_config::read(value.section("[auto]")?)?;
+        known.auto = auto_config::read(value.section("[auto]")?, known.catalog)?;
     }
     if let Some(value) = file.take("guard") {
         config.guard = Some(guard_config::read(value.section("[guard]")?)?);
@@ -94,7 +102,7 @@ fn read_first(
 fn read_rules(
     value: Value<'_>,
     default: Said,
-    known: &mut Known,
+    known: &mut Known<'_>,
     rules: &mut Vec<Rule>,
 ) -> Result<(), Wrong> {
     for value in value.list("[[rule]]")? {

@@ -96,7 +96,7 @@ impl Rule {
         mut section: Section<'_>,
         number: usize,
         default: Said,
-        known: &mut Known,
+        known: &mut Known<'_>,
     ) -> Result<Rule, Wrong> {
         let mut rule = Rule::everything(default);
         rule.name = match section.take("name") {

@@ -1,6 +1,6 @@
 //! What a rule wants done: mode, algorithm, second copies, help for the sender.
 
-use windlass_cc::{AlgorithmId, MILLISECOND};
+use windlass_cc::{AlgorithmId, Catalog, MILLISECOND};
 use windlass_engine::{Arm, Comparison, Feedback, Mode, Redundancy, Switching, Verdict};
 
 use crate::algorithm;
@@ -61,8 +61,8 @@ pub fn redundancy_named(name: &str) -> Option<Redundancy> {
 }
 
 /// What rules refer to, and what is kept of them.
-#[derive(Default)]
-pub(crate) struct Known {
+pub(crate) struct Known<'c> {
+    pub catalog: &'c Catalog,
     pub tenants: Vec<Owner>,
     pub lists: Lists,
     pub auto: AutoConfig,
@@ -90,7 +90,7 @@ impl Said {
 pub(crate) fn said(
     section: &mut Section<'_>,
     default: Said,
-    known: &mut Known,
+    known: &mut Known<'_>,
 ) -> Result<Said, Wrong> {
     let mut said = default;
     if let Some(value) = section.take("mode") {
@@ -107,7 +107,7 @@ pub(crate) fn said(
 fn verdict(
     section: &mut Section<'_>,
     default: Verdict,
-    known: &mut Known,
+    known: &mut Known<'_>,
 ) -> Result<Verdict, Wrong> {
     let mut verdict = default;
     let span = section.span();
@@ -121,10 +121,10 @@ fn verdict(
                 number: 0,
             });
         } else {
-            verdict.algorithm = algorithm::read(value)?;
+            verdict.algorithm = algorithm::read(value, known.catalog)?;
         }
     }
-    if let Some(list) = switching::read(section, verdict.algorithm)? {
+    if let Some(list) = switching::read(section, verdict.algorithm, known.catalog)? {
         if verdict.arm.is_some() {
             let what = "auto chooses by experience, switch by conditions";
             return Err(Wrong::new(

@@ -1,6 +1,6 @@
 //! `[[rule.switch]]`: the algorithm that a flow moves to when its path is such and such.
 
-use windlass_cc::{MILLISECOND, Nanos, Settings};
+use windlass_cc::{Catalog, MILLISECOND, Nanos, Settings};
 use windlass_engine::{Choice, LivePath};
 
 use crate::algorithm;
@@ -63,6 +63,7 @@ impl SwitchList {
 pub(crate) fn read(
     section: &mut Section<'_>,
     otherwise: Settings,
+    catalog: &Catalog,
 ) -> Result<Option<SwitchList>, Wrong> {
     let switches = section.take("switch");
     let (dwell, hysteresis) = (section.take("dwell_ms"), section.take("hysteresis"));
@@ -93,17 +94,17 @@ pub(crate) fn read(
             let what = format!("more than {SWITCHES_MAX} switches");
             return Err(Wrong::new(value.span(), what, "make rules of some of them"));
         }
-        list.switches.push(read_switch(value)?);
+        list.switches.push(read_switch(value, catalog)?);
     }
     Ok(Some(list))
 }
 
-fn read_switch(value: Value<'_>) -> Result<Switch, Wrong> {
+fn read_switch(value: Value<'_>, catalog: &Catalog) -> Result<Switch, Wrong> {
     let mut section = value.section("[[rule.switch]]")?;
     let when = section.need("when", "\"loss_ratio > 0.001\"")?;
     let condition = when.condition(&cel::PATH)?;
     let when = when.text("loss_ratio > 0.001")?.to_owned();
-    let algorithm = algorithm::read(section.need("algorithm", "\"bbr\"")?)?;
+    let algorithm = algorithm::read(section.need("algorithm", "\"bbr\"")?, catalog)?;
     section.finish()?;
     Ok(Switch {
         when,

@@ -1,12 +1,13 @@
 //! Rules with conditions in CEL: on the flow, and on its path while it runs.
 
-use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
+use windlass_cc::{AlgorithmId, Catalog, MILLISECOND, SECOND};
 use windlass_engine::{Choice, Decide, LivePath, Side};
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 use windlass_wire::FlowKey;
 
 fn config(text: &str) -> Config {
-    Config::parse(&format!("version = 1\n{text}"), "w.toml").unwrap_or_else(|e| panic!("{e}"))
+    Config::parse(&format!("version = 1\n{text}"), "w.toml", &Catalog::new())
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn flow(text: &str) -> FlowKey {
@@ -213,7 +214,7 @@ fn a_configuration_may_have_several_files() {
     );
     let third = file("conf.d/20.toml", "version = 1\n[[rule]]\nname = \"b\"\n");
     let all = [first.clone(), second.clone(), third];
-    let config = Config::parse_all(&all).unwrap_or_else(|e| panic!("{e}"));
+    let config = Config::parse_all(&all, &Catalog::new()).unwrap_or_else(|e| panic!("{e}"));
     let names: Vec<&str> = config.rules.iter().map(|r| r.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
     for (text, what) in [
@@ -232,7 +233,9 @@ fn a_configuration_may_have_several_files() {
         ),
     ] {
         let all = [first.clone(), second.clone(), file("conf.d/20.toml", text)];
-        let error = Config::parse_all(&all).unwrap_err().to_string();
+        let error = Config::parse_all(&all, &Catalog::new())
+            .unwrap_err()
+            .to_string();
         assert!(error.starts_with(what), "{error}");
     }
 }

@@ -1,5 +1,6 @@
 //! The files in the documentation are files that are read.
 
+use windlass_cc::Catalog;
 use windlass_policy::{Config, GuardConfig};
 
 /// The TOML blocks of a page.
@@ -18,7 +19,7 @@ fn every_example_is_accepted() {
         let blocks = blocks(page);
         assert_eq!(blocks.len(), count, "{name}");
         for block in blocks {
-            Config::parse(block, name).unwrap_or_else(|e| panic!("{e}"));
+            Config::parse(block, name, &Catalog::new()).unwrap_or_else(|e| panic!("{e}"));
         }
     }
 }
@@ -29,7 +30,7 @@ fn the_limits_are_the_defaults() {
     let page = include_str!("../../../docs/policy.md");
     let blocks = blocks(page);
     let limits = blocks.last().expect("the limits");
-    let config = Config::parse(limits, "docs/policy.md").unwrap();
+    let config = Config::parse(limits, "docs/policy.md", &Catalog::new()).unwrap();
     assert_eq!(config.limits, Config::default().limits);
 }
 
@@ -38,7 +39,8 @@ fn the_limits_are_the_defaults() {
 fn the_guard_is_described_with_its_defaults() {
     let page = include_str!("../../../docs/policy.md");
     let block = blocks(page).into_iter().find(|b| b.contains("[guard]"));
-    let config = Config::parse(block.expect("the guard"), "docs/policy.md").unwrap();
+    let config =
+        Config::parse(block.expect("the guard"), "docs/policy.md", &Catalog::new()).unwrap();
     assert_eq!(config.guard, Some(GuardConfig::default()));
 }
 
@@ -51,7 +53,7 @@ fn shipped_policies_are_accepted() {
         let path = entry.unwrap().path();
         let text = std::fs::read_to_string(&path).unwrap();
         let name = path.display().to_string();
-        Config::parse(&text, &name).unwrap_or_else(|e| panic!("{e}"));
+        Config::parse(&text, &name, &Catalog::new()).unwrap_or_else(|e| panic!("{e}"));
         count += 1;
     }
     assert!(count > 0);

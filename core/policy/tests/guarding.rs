@@ -1,13 +1,13 @@
 //! Which rules are guarded, who is held out of them, and what becomes of what was found out.
 
 use windlass_auto::guard::State;
-use windlass_cc::{AlgorithmId, SECOND};
+use windlass_cc::{AlgorithmId, Catalog, SECOND};
 use windlass_engine::{Decide, Drawn, Mode, Side, Transfer, Verdict};
 use windlass_policy::{Config, Policy, SharedTrial};
 use windlass_wire::FlowKey;
 
 fn policy(text: &str) -> Policy {
-    let config = Config::parse(&format!("version = 1\n{text}"), "w.toml");
+    let config = Config::parse(&format!("version = 1\n{text}"), "w.toml", &Catalog::new());
     let mut policy = config.unwrap_or_else(|e| panic!("{e}")).policy();
     policy.set_seed(7);
     policy

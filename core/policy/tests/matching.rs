@@ -1,12 +1,13 @@
 //! Which rule a flow meets, and what it gets.
 
-use windlass_cc::{AlgorithmId, MILLISECOND, SECOND, Value as Setting};
+use windlass_cc::{AlgorithmId, Catalog, MILLISECOND, SECOND, Value as Setting};
 use windlass_engine::{Decide, Limits, Mode, Redundancy, Side, Verdict};
 use windlass_policy::{BoxLimits, Config, Extent, IoMode, Overrides, Policy};
 use windlass_wire::FlowKey;
 
 fn config(text: &str) -> Config {
-    Config::parse(&format!("version = 1\n{text}"), "w.toml").unwrap_or_else(|e| panic!("{e}"))
+    Config::parse(&format!("version = 1\n{text}"), "w.toml", &Catalog::new())
+        .unwrap_or_else(|e| panic!("{e}"))
 }
 
 fn flow(src: &str, dst: &str, vlan: u16) -> FlowKey {

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use windlass_cc::Catalog;
 use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Host, Pair, PathBox, Setup};
 use windlass_experiment::statistics::Spread;
 use windlass_lab::backend::Backend;
@@ -51,7 +52,7 @@ fn measure(setup: &Setup, runs: usize) -> Result<String> {
     let (mut took, mut transfers, mut errors) = (Vec::new(), Vec::new(), Vec::new());
     let mut per_packet = Vec::new();
     let mut last = Instant::now();
-    netns.run(&setups, &mut |_, observed| {
+    netns.run(&setups, &Catalog::new(), &mut |_, observed| {
         took.push(last.elapsed().as_secs_f64() * 1e3);
         last = Instant::now();
         let seconds = observed.flows.iter().map(|f| f.seconds);

@@ -1,6 +1,7 @@
 //! A box that only watches computes the window that the server's own algorithm has, from the server's
 //! packets: in virtual time, with one of Windlass's algorithms in the server and the same in the box.
 
+use windlass_cc::Catalog;
 use windlass_experiment::observed::{Observed, Sample, Source};
 use windlass_experiment::setup::{Change, Direction, Loss};
 use windlass_experiment::{Experiment, Settings, Setup, check, rows};
@@ -56,7 +57,7 @@ fn experiment(rest: &str) -> Experiment {
 
 fn experiment_of(file: &str, rest: &str) -> Experiment {
     let text = format!("{file}{rest}");
-    let read = Experiment::parse(&text, "advice.toml", Settings::default());
+    let read = Experiment::parse(&text, "advice.toml", Settings::default(), &Catalog::new());
     read.unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -66,7 +67,8 @@ fn run(setups: &[Setup]) -> Vec<Observed> {
         assert_eq!(observed.error, None);
         all.push(observed);
     };
-    Sim.run(setups, &mut take).expect("simulated");
+    Sim.run(setups, &Catalog::new(), &mut take)
+        .expect("simulated");
     all
 }
 

@@ -1,7 +1,7 @@
 //! `algorithm = "auto"` and trials over simulated paths: what is learned is what is so.
 
 use windlass_auto::Finding;
-use windlass_cc::{AlgorithmId, MILLISECOND, SECOND};
+use windlass_cc::{AlgorithmId, Catalog, MILLISECOND, SECOND};
 use windlass_engine::Limits;
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{
@@ -58,7 +58,7 @@ fn setup(count: u32, seed: u64) -> Setup {
 
 fn run(setup: &Setup, policy: Policy) -> Observed {
     let mut engine = EngineBox::new(Box::new(policy), Limits::default(), setup.seed);
-    let observed = sim::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &Catalog::new(), &mut engine, None);
     assert_eq!(observed.error, None);
     assert!(observed.flows.iter().all(|flow| flow.intact));
     observed
@@ -69,7 +69,9 @@ fn policy(explore: f64) -> Policy {
         "version = 1\n[auto]\narms = [\"reno\", \"bbr\"]\nexplore = {explore}\nprefix_v4 = 32\n\
          [[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n"
     );
-    Config::parse(&text, "w.toml").unwrap().policy()
+    Config::parse(&text, "w.toml", &Catalog::new())
+        .unwrap()
+        .policy()
 }
 
 /// Mean seconds of a download, by client.
@@ -104,7 +106,7 @@ fn flows_get_what_is_best_on_the_way_to_them() {
         let text = format!("version = 1\n[default]\nalgorithm = \"{name}\"\n");
         seconds(&run(
             &setup(10, 2),
-            Config::parse(&text, "w").unwrap().policy(),
+            Config::parse(&text, "w", &Catalog::new()).unwrap().policy(),
         ))
     });
     eprintln!(
@@ -131,7 +133,9 @@ fn priors_spare_the_first_flows_what_others_have_paid() {
              explore = 0.1\nprefix_v4 = 32\n[[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n"
         );
         let runs = [1, 2, 3].map(|seed| {
-            let policy = Config::parse(&text, "w.toml").unwrap().policy();
+            let policy = Config::parse(&text, "w.toml", &Catalog::new())
+                .unwrap()
+                .policy();
             seconds(&run(&setup(8, seed), policy))
         });
         [0, 1].map(|path| runs.iter().map(|run| run[path]).sum::<f64>() / 3.0)
@@ -145,7 +149,9 @@ fn priors_spare_the_first_flows_what_others_have_paid() {
 #[test]
 fn a_trial_compares_flows_of_one_path_and_time() {
     let text = "version = 1\n[[rule]]\nname = \"all\"\nalgorithm = \"cubic\"\n";
-    let mut policy = Config::parse(text, "w.toml").unwrap().policy();
+    let mut policy = Config::parse(text, "w.toml", &Catalog::new())
+        .unwrap()
+        .policy();
     let arms = vec![AlgorithmId::Reno.into(), AlgorithmId::Bbr.into()];
     let trial = SharedTrial::new(Some("all".to_owned()), arms.clone(), 0.75);
     policy.set_trial(Some(trial.clone()));

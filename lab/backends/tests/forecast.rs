@@ -1,7 +1,7 @@
 //! What a box that advises predicts, beside what it then brings when it enforces: the same server, path,
 //! losses and data. And what it does not predict.
 
-use windlass_cc::{MILLISECOND, SECOND};
+use windlass_cc::{Catalog, MILLISECOND, SECOND};
 use windlass_engine::{
     AlgorithmId, FlowInfo, Forecast, HeldBack, Limits, Mode, Unpredicted, Verdict,
 };
@@ -52,7 +52,7 @@ fn run(setup: &Setup, mode: Mode, algorithm: AlgorithmId) -> (Observed, Vec<Flow
     };
     let engine = EngineBox::new(Box::new(verdict), Limits::default(), setup.seed);
     let mut engine = engine.sample_every(20 * MILLISECOND);
-    let observed = sim::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &Catalog::new(), &mut engine, None);
     assert_eq!(observed.error, None);
     let infos = engine.samples().iter().map(|(_, info)| *info).collect();
     (observed, infos)

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use windlass_auto::guard::State;
-use windlass_cc::{MILLISECOND, SECOND};
+use windlass_cc::{Catalog, MILLISECOND, SECOND};
 use windlass_engine::Limits;
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Loss, Pair, PathBox, Setup};
@@ -64,26 +64,26 @@ fn setup(paths: &[(u64, f64)], seed: u64) -> Setup {
     setup
 }
 
-fn policy(algorithm: &str) -> Policy {
+fn policy(algorithm: &str, catalog: &Catalog) -> Policy {
     let rule = format!("[guard]\nprefix_v4 = 32\n[[rule]]\nalgorithm = \"{algorithm}\"\n");
-    parsed(&rule)
+    parsed(&rule, catalog)
 }
 
 /// The server alone.
 fn alone() -> Policy {
-    parsed("[[rule]]\nmode = \"observe\"\n")
+    parsed("[[rule]]\nmode = \"observe\"\n", &Catalog::new())
 }
 
-fn parsed(rules: &str) -> Policy {
+fn parsed(rules: &str, catalog: &Catalog) -> Policy {
     let text = format!("version = 1\n{rules}");
-    let mut policy = Config::parse(&text, "w.toml").unwrap().policy();
+    let mut policy = Config::parse(&text, "w.toml", catalog).unwrap().policy();
     policy.set_seed(11);
     policy
 }
 
 fn run(setup: &Setup, policy: Policy) -> Observed {
     let mut engine = EngineBox::new(Box::new(policy), Limits::default(), setup.seed);
-    let observed = sim::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &Catalog::new(), &mut engine, None);
     assert_eq!(observed.error, None);
     assert!(observed.flows.iter().all(|flow| flow.intact));
     observed
@@ -100,8 +100,8 @@ fn median(mut values: Vec<f64>) -> f64 {
     values[values.len() / 2]
 }
 
-/// Compiles the algorithm with the fault and takes it in; `false`, with a word why, if nothing here can compile it.
-fn faulty_plugin() -> bool {
+/// Compiles the algorithm with the fault and takes it in; `None`, with a word why, if nothing here can compile it.
+fn with_faulty_plugin() -> Option<Catalog> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder = tempfile::tempdir().unwrap();
     let module = folder.path().join("short_window.wasm");
@@ -116,28 +116,29 @@ fn faulty_plugin() -> bool {
     match clang {
         Err(e) => {
             println!("skipped: clang: {e}");
-            return false;
+            return None;
         }
         Ok(done) if !done.status.success() => {
             let said = String::from_utf8_lossy(&done.stderr);
             assert!(said.contains("wasm-ld"), "{said}");
             println!("skipped: {said}");
-            return false;
+            return None;
         }
         Ok(_) => {}
     }
-    windlass_plugin::add(&std::fs::read(module).unwrap()).unwrap();
-    true
+    let mut catalog = Catalog::new();
+    windlass_plugin::add(&mut catalog, &std::fs::read(module).unwrap()).unwrap();
+    Some(catalog)
 }
 
 #[test]
 fn an_algorithm_with_a_hidden_fault_is_withdrawn_where_it_shows() {
-    if !faulty_plugin() {
+    let Some(catalog) = with_faulty_plugin() else {
         return;
-    }
+    };
     for seed in 1..=3 {
         let paths = setup(&[(10, 0.0), (80, 0.0)], seed);
-        let policy = policy("short_window");
+        let policy = policy("short_window", &catalog);
         let observed = run(&paths, policy.clone());
         let report = policy.guard().unwrap().report(0);
         let rule = &report.rules[0];
@@ -161,7 +162,7 @@ fn an_algorithm_with_a_hidden_fault_is_withdrawn_where_it_shows() {
 #[test]
 fn an_algorithm_that_helps_a_little_stays_and_one_that_helps_much_is_proven() {
     let paths = setup(&[(80, 0.003), (80, 0.04)], 4);
-    let policy = policy("bbr");
+    let policy = policy("bbr", &Catalog::new());
     let governed = run(&paths, policy.clone());
     let cubic = run(&paths, alone());
     let report = policy.guard().unwrap().report(0);

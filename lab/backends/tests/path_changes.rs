@@ -1,7 +1,7 @@
 //! Flows whose path changes while they run, under the shipped policies: the algorithm follows, within
 //! the dwell, and the transfer does not stand still for it.
 
-use windlass_cc::{AlgorithmId, MILLISECOND, Nanos, SECOND};
+use windlass_cc::{AlgorithmId, Catalog, MILLISECOND, Nanos, SECOND};
 use windlass_engine::FlowInfo;
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{
@@ -69,10 +69,10 @@ fn setup(before: (u64, f64), after: (u64, f64)) -> Setup {
 }
 
 fn run(setup: &Setup, policy: &str) -> (Observed, Vec<(Nanos, FlowInfo)>) {
-    let config = Config::parse(policy, "policy").unwrap_or_else(|e| panic!("{e}"));
+    let config = Config::parse(policy, "policy", &Catalog::new()).unwrap_or_else(|e| panic!("{e}"));
     let engine = EngineBox::new(Box::new(config.policy()), config.limits, setup.seed);
     let mut engine = engine.sample_every(SAMPLE);
-    let observed = sim::run(setup, &mut engine, None);
+    let observed = sim::run(setup, &Catalog::new(), &mut engine, None);
     assert_eq!(observed.error, None);
     assert!(observed.flows[0].intact);
     (observed, engine.samples().to_vec())

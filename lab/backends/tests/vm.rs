@@ -5,6 +5,7 @@
 
 mod program;
 
+use windlass_cc::Catalog;
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Condition, Experiment, Observed, Settings, Setup, check, rows};
 use windlass_lab::backend::Backend;
@@ -73,7 +74,7 @@ fn the_box_governs_in_a_bridge_of_open_vswitch() {
         repetitions: Some(1),
         ..Settings::default()
     };
-    let experiment = Experiment::parse(OPEN_VSWITCH, "openvswitch.toml", settings);
+    let experiment = Experiment::parse(OPEN_VSWITCH, "openvswitch.toml", settings, &Catalog::new());
     let experiment = experiment.expect("an experiment");
     let wanted = ["switch-alone", "windlass-in-switch"];
     let wanted = wanted.map(|name| experiment.contestants.iter().position(|c| c == name));
@@ -100,7 +101,12 @@ fn a_law_has_the_kernels_window_on_the_kernels_own_trace() {
     if !guests_can_run() {
         return;
     }
-    let experiment = Experiment::parse(LAW, "conformance-law.toml", Settings::default());
+    let experiment = Experiment::parse(
+        LAW,
+        "conformance-law.toml",
+        Settings::default(),
+        &Catalog::new(),
+    );
     let mut experiment = experiment.expect("an experiment");
     let conditions = ["algorithm=reno,htcp", "case=loss-1e-3"].map(Condition::of_text);
     let conditions: Vec<Condition> = conditions.into_iter().collect::<Result<_, _>>().unwrap();
@@ -132,17 +138,23 @@ fn guests_can_run() -> bool {
 }
 
 fn setups() -> Vec<Setup> {
-    let experiment = Experiment::parse(EXPERIMENT, "smoke.toml", Settings::default());
+    let experiment = Experiment::parse(
+        EXPERIMENT,
+        "smoke.toml",
+        Settings::default(),
+        &Catalog::new(),
+    );
     let runs = experiment.expect("an experiment").runs;
     runs.into_iter().map(|run| run.setup).collect()
 }
 
 fn run(setups: &[Setup]) -> Vec<Observed> {
     let mut all = vec![None; setups.len()];
-    let result = Vm::new(Programs::of(program())).run(setups, &mut |index, observed| {
-        assert!(all[index].is_none(), "setup {index} ran twice");
-        all[index] = Some(observed);
-    });
+    let result =
+        Vm::new(Programs::of(program())).run(setups, &Catalog::new(), &mut |index, observed| {
+            assert!(all[index].is_none(), "setup {index} ran twice");
+            all[index] = Some(observed);
+        });
     result.expect("all have run");
     let all = all.into_iter().enumerate();
     all.map(|(index, came)| came.unwrap_or_else(|| panic!("setup {index} did not run")))

@@ -4,7 +4,7 @@ use core::fmt;
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{AlgorithmId, Range, Settings, Value};
+use windlass_cc::{Catalog, Range, Settings, Value};
 
 use crate::scalar::Scalar;
 
@@ -52,12 +52,12 @@ impl Algorithm {
         }
     }
 
-    /// As algorithms take it.
+    /// As algorithms take it, of those in the catalog.
     ///
     /// # Errors
     /// There is no such algorithm, parameter or value.
-    pub fn settings(&self) -> Result<Settings, String> {
-        let id: AlgorithmId = self.name.parse().map_err(|e| format!("{e}"))?;
+    pub fn settings(&self, catalog: &Catalog) -> Result<Settings, String> {
+        let id = catalog.algorithm(&self.name).map_err(|e| format!("{e}"))?;
         let mut settings = Settings::from(id);
         for (name, value) in &self.parameters {
             let parameter = settings.parameter(name).map_err(|e| format!("{e}"))?;
@@ -99,10 +99,13 @@ impl fmt::Display for Algorithm {
 
 #[cfg(test)]
 mod tests {
+    use windlass_cc::AlgorithmId;
+
     use super::*;
 
     #[test]
     fn every_preset_survives_the_file_and_the_way_into_a_guest() {
+        let catalog = Catalog::new();
         for id in AlgorithmId::ALL {
             let mut all = vec![Settings::from(*id)];
             for preset in id.presets() {
@@ -112,8 +115,8 @@ mod tests {
             }
             for settings in all {
                 let algorithm = Algorithm::from(&settings);
-                assert_eq!(algorithm.settings(), Ok(settings));
-                assert_eq!(algorithm.word().parse().ok(), Some(settings));
+                assert_eq!(algorithm.settings(&catalog), Ok(settings));
+                assert_eq!(catalog.settings(&algorithm.word()), Ok(settings));
                 let json = serde_json::to_string(&algorithm).expect("it can be written");
                 assert_eq!(
                     serde_json::from_str::<Algorithm>(&json).ok(),
@@ -139,7 +142,7 @@ mod tests {
             .insert("beta".to_owned(), Scalar::Text("much".to_owned()));
         assert!(
             wrong
-                .settings()
+                .settings(&Catalog::new())
                 .unwrap_err()
                 .contains("beta cannot be much")
         );

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use windlass_cc::Catalog;
 use windlass_policy::ConfigError;
 
 use crate::check::Check;
@@ -139,7 +140,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// Reads the text of the file called `file_name`.
+    /// Reads the text of the file called `file_name`, which names algorithms of the catalog.
     ///
     /// # Errors
     /// The first mistake, with its place and its remedy.
@@ -147,9 +148,10 @@ impl Experiment {
         text: &str,
         file_name: &str,
         settings: Settings,
+        catalog: &Catalog,
     ) -> Result<Experiment, ConfigError> {
         let folder = Path::new(file_name).parent().unwrap_or(Path::new(""));
-        file::read(text, folder, settings).map_err(|wrong| wrong.locate(text, file_name))
+        file::read(text, folder, settings, catalog).map_err(|wrong| wrong.locate(text, file_name))
     }
 
     /// Keeps only the runs of these contestants (all, if none is named) in the cells that meet

@@ -3,7 +3,7 @@
 //! All of them are of one flow that loses one packet in 1/p, at even distances, and has no queue: its
 //! mean window, in segments. Where losses are chance, the mean is about a tenth higher.
 
-use windlass_cc::{AlgorithmId, Settings, Value};
+use windlass_cc::{AlgorithmId, Catalog, Settings, Value};
 
 use crate::setup::{Loss, PathBox, Setup};
 
@@ -35,8 +35,10 @@ pub(crate) fn goodput_mbit_s(setup: &Setup, group: usize, index: u32) -> Option<
 
 /// The algorithm that decides over a flow: the box's, else the server's. `None` if it cannot be said.
 fn governing(setup: &Setup, group: usize, server: usize) -> Option<Settings> {
+    // No plugin has a published one.
+    let own = Catalog::new();
     match (&setup.path_box, &setup.box_algorithm) {
-        (PathBox::Windlass { .. }, Some(algorithm)) => return algorithm.settings().ok(),
+        (PathBox::Windlass { .. }, Some(algorithm)) => return algorithm.settings(&own).ok(),
         (PathBox::Nothing, _) => {}
         _ => return None,
     }
@@ -44,7 +46,7 @@ fn governing(setup: &Setup, group: usize, server: usize) -> Option<Settings> {
     let by_name = |name: &str| Some(Settings::from(name.parse::<AlgorithmId>().ok()?));
     match (&setup.flows[group].congestion_control, &host.algorithm) {
         (Some(name), _) => by_name(name),
-        (None, Some(algorithm)) => algorithm.settings().ok(),
+        (None, Some(algorithm)) => algorithm.settings(&own).ok(),
         (None, None) => by_name(&host.congestion_control),
     }
 }

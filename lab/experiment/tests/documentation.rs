@@ -1,5 +1,6 @@
 //! The page about experiments says what is read.
 
+use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 
 const PAGE: &str = include_str!("../../../docs/experiments.md");
@@ -12,7 +13,12 @@ fn example() -> &'static str {
 
 #[test]
 fn the_example_is_an_experiment() {
-    let read = Experiment::parse(example(), "docs/experiments.md", Settings::default());
+    let read = Experiment::parse(
+        example(),
+        "docs/experiments.md",
+        Settings::default(),
+        &Catalog::new(),
+    );
     let experiment = read.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(experiment.runs.len(), 3 * 4 * 2);
 }
@@ -21,7 +27,8 @@ fn the_example_is_an_experiment() {
 #[test]
 fn every_key_of_a_link_is_explained() {
     let text = example().replace("rtt_ms = 100\n", "rtt_ms = 100\nnonsense = 1\n");
-    let error = Experiment::parse(&text, "x.toml", Settings::default()).expect_err("nonsense");
+    let error = Experiment::parse(&text, "x.toml", Settings::default(), &Catalog::new())
+        .expect_err("nonsense");
     let (_, known) = error.help.split_once(KNOWN).expect("known keys");
     let keys: Vec<&str> = known.split(", ").collect();
     assert!(keys.len() > 15, "{keys:?}");

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use windlass_cc::Catalog;
 use windlass_experiment::setup::{Loss, PathBox, Setup, Sizes};
 use windlass_experiment::{Condition, Experiment, Run, Settings};
 use windlass_policy::Config;
 
 fn read(text: &str) -> Experiment {
-    let read = Experiment::parse(text, "x.toml", Settings::default());
+    let read = Experiment::parse(text, "x.toml", Settings::default(), &Catalog::new());
     read.unwrap_or_else(|e| panic!("{e}"))
 }
 
@@ -168,7 +169,8 @@ fn settings_of_the_command_line_stand_in_for_the_file() {
         "link.loss_percent = [0, 1]",
         "link.ack_loss_percent = [0, 1]",
     );
-    let experiment = Experiment::parse(&text, "x.toml", settings).expect("no mistake");
+    let experiment =
+        Experiment::parse(&text, "x.toml", settings, &Catalog::new()).expect("no mistake");
     assert_eq!(experiment.runs.len(), other.runs.len() / 2 * 5);
     assert_ne!(experiment.runs[0].setup.seed, other.runs[0].setup.seed);
 }
@@ -311,7 +313,10 @@ fn flows_go_around_pairs_with_sizes_by_chance_and_probes_beside_them() {
     let PathBox::Windlass { policy } = setup.path_box else {
         panic!("no box");
     };
-    let verdict = Config::parse(&policy, "policy").expect("a policy").rules[0].verdict;
+    let verdict = Config::parse(&policy, "policy", &Catalog::new())
+        .expect("a policy")
+        .rules[0]
+        .verdict;
     let verdict = verdict.expect("governed");
     assert_eq!(verdict.feedback.name(), "boxes");
     assert_eq!(verdict.police_tolerance, Some(3000));
@@ -325,7 +330,8 @@ fn the_policy_made_leaves_alone_what_is_not_governed() {
     let PathBox::Windlass { policy } = setup(&format!("{LINK}{competing}")).path_box else {
         panic!("no box");
     };
-    let config = Config::parse(&policy, "policy").unwrap_or_else(|e| panic!("{e}"));
+    let config =
+        Config::parse(&policy, "policy", &Catalog::new()).unwrap_or_else(|e| panic!("{e}"));
     let rules: Vec<_> = config
         .rules
         .iter()
@@ -386,7 +392,8 @@ fn words_stand_where_strings_say_them() {
 #[test]
 fn a_mistake_in_a_word_is_shown_where_its_value_stands() {
     let text = WORDS.replace("\"bbr3\"]", "\"bbr4\"]");
-    let mistake = Experiment::parse(&text, "x.toml", Settings::default()).expect_err("bbr4");
+    let mistake =
+        Experiment::parse(&text, "x.toml", Settings::default(), &Catalog::new()).expect_err("bbr4");
     assert!(
         mistake
             .to_string()
@@ -418,7 +425,10 @@ fn an_algorithm_is_like_linux_where_it_can_be() {
         let PathBox::Windlass { policy } = &run.setup.path_box else {
             panic!("no box");
         };
-        assert!(Config::parse(policy, "policy").is_ok(), "{policy}");
+        assert!(
+            Config::parse(policy, "policy", &Catalog::new()).is_ok(),
+            "{policy}"
+        );
         let line = policy.lines().find(|l| l.starts_with("algorithm = "));
         line.map(str::to_owned).unwrap_or_default()
     });

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use windlass_cc::AlgorithmId;
+use windlass_cc::{AlgorithmId, Catalog};
 use windlass_experiment::{Experiment, Settings};
 
 /// The values of the parameter `algorithm` of an experiment.
 fn swept(text: &str) -> BTreeSet<String> {
-    let experiment = Experiment::parse(text, "x.toml", Settings::default());
+    let experiment = Experiment::parse(text, "x.toml", Settings::default(), &Catalog::new());
     let experiment = experiment.unwrap_or_else(|e| panic!("{e}"));
     let at = experiment.parameters.iter().position(|p| p == "algorithm");
     let at = at.expect("algorithm is swept");

@@ -1,5 +1,6 @@
 //! Checks, tables and files made of results, against values computed by hand.
 
+use windlass_cc::Catalog;
 use windlass_experiment::check::{self, Grouped, Verdict};
 use windlass_experiment::observed::{
     FlowObserved, LinkObserved, Observed, Sample, Series, Source, Usage,
@@ -31,7 +32,12 @@ box.kind = "windlass"
 "#;
 
 fn experiment(checks: &str) -> Experiment {
-    let read = Experiment::parse(&format!("{FILE}{checks}"), "x.toml", Settings::default());
+    let read = Experiment::parse(
+        &format!("{FILE}{checks}"),
+        "x.toml",
+        Settings::default(),
+        &Catalog::new(),
+    );
     read.unwrap_or_else(|e| panic!("{e}"))
 }
 

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use windlass_cc::Catalog;
 use windlass_experiment::observed::{FlowObserved, Observed, Sample, Series, Source};
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Experiment, Row, Settings, check, rows};
@@ -149,7 +150,7 @@ fn observed(experiment: &Experiment, index: usize) -> Observed {
 
 /// Writes a report of runs like these, and returns the page.
 fn page(text: &str, folder: &Path, broken: usize) -> String {
-    let read = Experiment::parse(text, "x.toml", Settings::default());
+    let read = Experiment::parse(text, "x.toml", Settings::default(), &Catalog::new());
     let experiment = read.unwrap_or_else(|e| panic!("{e}"));
     let runs = 0..experiment.runs.len();
     let came = |run: usize| match run < broken {

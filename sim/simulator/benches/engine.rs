@@ -7,6 +7,7 @@ use std::alloc::System;
 use std::time::Instant;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use windlass_cc::Catalog;
 use windlass_engine::{AlgorithmId, Decide, Engine, Limits, Nanos, Pkt, Pool, Side, Tx, Verdict};
 use windlass_policy::{Config, Policy};
 use windlass_sim::HeapPool;
@@ -303,7 +304,9 @@ fn rules(count: usize, switches: bool) -> Policy {
         text.push_str("[[rule.switch]]\nwhen = \"loss_ratio > 0.5\"\nalgorithm = \"cubic\"\n");
         text.push_str("[[rule.switch]]\nwhen = \"rtt > duration('1h')\"\nalgorithm = \"reno\"\n");
     }
-    Config::parse(&text, "bench").expect("a policy").policy()
+    Config::parse(&text, "bench", &Catalog::new())
+        .expect("a policy")
+        .policy()
 }
 
 /// Packets of flows whose connection met many rules, beside those of flows that met one.

@@ -1,7 +1,7 @@
 //! Another policy is put in charge of flows that run.
 #![allow(clippy::disallowed_methods)]
 
-use windlass_cc::{MILLISECOND, SECOND};
+use windlass_cc::{Catalog, MILLISECOND, SECOND};
 use windlass_engine::{Decide, Limits};
 use windlass_policy::Config;
 use windlass_sim::{EngineBox, Scenario, World};
@@ -13,7 +13,7 @@ const GREEN: &str = "[[tenant]]\nname = \"green\"\ncap_mbit = 1\n";
 fn policy(text: &str) -> Box<dyn Decide> {
     let text = format!("version = 1\n{text}");
     Box::new(
-        Config::parse(&text, "reload.toml")
+        Config::parse(&text, "reload.toml", &Catalog::new())
             .expect("a policy")
             .policy(),
     )

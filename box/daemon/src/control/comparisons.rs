@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_auto::TrialReport;
+use windlass_cc::Catalog;
 use windlass_engine::Nanos;
 use windlass_policy::{Auto, SharedTrial};
 
@@ -107,10 +108,11 @@ pub(crate) fn trial(
     rule: Option<String>,
     arms: &[String],
     share_permille: u32,
+    catalog: &Catalog,
 ) -> Result<SharedTrial, String> {
     let settings = arms
         .iter()
-        .map(|arm| arm.parse().map_err(|e| format!("{e}")));
+        .map(|arm| catalog.settings(arm).map_err(|e| format!("{e}")));
     let settings: Vec<_> = settings.collect::<Result<_, String>>()?;
     if !(2..=windlass_auto::ARMS_MAX).contains(&settings.len()) {
         let most = windlass_auto::ARMS_MAX;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
+use windlass_cc::Catalog;
 use windlass_io::monotonic_ns;
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
@@ -22,11 +23,13 @@ const NANOS_PER_HOUR: u64 = 3_600_000_000_000;
 
 /// Everything that answers are made of.
 ///
-/// Whoever needs the policy and the live box takes the policy first.
+/// Whoever needs the policy and the live box takes the policy first. Nobody who has the catalog waits for either.
 pub(crate) struct Handler {
     pub live: RwLock<Option<Live>>,
     pub condition: Mutex<Condition>,
     pub policy: Arc<RwLock<Policy>>,
+    /// What rules and trials name.
+    pub catalog: RwLock<Catalog>,
     /// What has been asked for; workers to come begin with it.
     pub bypass: AtomicBool,
     pub inside: String,
@@ -43,8 +46,8 @@ impl Handler {
             Request::Counters => self.counters(),
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
-            Request::Plugins => Ok(plugins()),
-            Request::AddPlugin { file } => add_plugin(&file),
+            Request::Plugins => Ok(plugins(&self.catalog())),
+            Request::AddPlugin { file } => self.add_plugin(&file),
             Request::Auto => Ok(Answer::Auto(self.auto())),
             Request::Guard { hours } => self.guard(hours),
             Request::StartTrial {
@@ -87,6 +90,17 @@ impl Handler {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(crate) fn catalog(&self) -> RwLockReadGuard<'_, Catalog> {
+        self.catalog.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Rules that name it from now on get this one; those that name one of the same name too.
+    fn add_plugin(&self, file: &Path) -> Result<Answer, String> {
+        let mut catalog = self.catalog.write().unwrap_or_else(PoisonError::into_inner);
+        windlass_plugin::add_file(&mut catalog, file).map_err(|e| e.to_string())?;
+        Ok(plugins(&catalog))
+    }
+
     pub(crate) fn bypass(&self, on: bool) -> Result<Answer, String> {
         self.bypass.store(on, Ordering::Release);
         self.with_live_if_any(|live| live.bypass(on))?;
@@ -99,7 +113,7 @@ impl Handler {
         files: &[ConfigFile],
         overrides: &Overrides,
     ) -> Result<Answer, String> {
-        let mut config = Config::parse_all(files).map_err(|e| e.to_string())?;
+        let mut config = Config::parse_all(files, &self.catalog()).map_err(|e| e.to_string())?;
         config.override_with(overrides);
         config.device.inside = Some(self.inside.clone());
         config.device.outside = Some(self.outside.clone());
@@ -147,7 +161,7 @@ impl Handler {
         arms: &[String],
         share_permille: u32,
     ) -> Result<Answer, String> {
-        let trial = comparisons::trial(rule, arms, share_permille)?;
+        let trial = comparisons::trial(rule, arms, share_permille, &self.catalog())?;
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(rule) = trial.rule.as_ref().filter(|rule| !policy.has_rule(rule)) {
             return Err(format!(
@@ -242,7 +256,7 @@ impl Handler {
     }
 }
 
-fn plugins() -> Answer {
+fn plugins(catalog: &Catalog) -> Answer {
     let report = |status: windlass_plugin::Status| PluginReport {
         name: status.name.to_owned(),
         faults: status.faults,
@@ -250,17 +264,11 @@ fn plugins() -> Answer {
         last_fault: status.last_fault,
     };
     Answer::Plugins {
-        plugins: windlass_plugin::statuses()
+        plugins: windlass_plugin::statuses(catalog)
             .into_iter()
             .map(report)
             .collect(),
     }
-}
-
-/// Rules that name it from now on get this one; those that name one of the same name too.
-fn add_plugin(file: &Path) -> Result<Answer, String> {
-    windlass_plugin::add_file(file).map_err(|e| e.to_string())?;
-    Ok(plugins())
 }
 
 /// What a policy governs beyond the ports that are taken.

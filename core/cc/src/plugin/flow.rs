@@ -3,7 +3,7 @@
 use serde::de::{self, Deserialize, DeserializeSeed, Deserializer};
 use serde::ser::{Serialize, Serializer};
 
-use super::names::PluginId;
+use super::id::PluginId;
 use super::{Call, Event, Fault, FlowState, PARAMETERS_MAX, STATE_BYTES_MAX};
 use crate::estimates::{Estimates, Steps};
 use crate::window::{MAX_CWND_BYTES, inherited_window, mss};

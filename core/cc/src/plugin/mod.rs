@@ -5,7 +5,7 @@
 //! like that of any other algorithm, and one instance of the code serves all flows.
 
 mod flow;
-mod names;
+mod id;
 
 use core::fmt;
 use std::sync::Arc;
@@ -16,8 +16,7 @@ use crate::{
 };
 
 pub use flow::{Plugin, PluginParameters, sane};
-pub use names::{PLUGINS_MAX, PluginId, WrongPlugin, register};
-pub(crate) use names::{find, known};
+pub use id::{PluginId, WrongPlugin};
 
 /// Bytes of state that a plugin may keep for a flow.
 pub const STATE_BYTES_MAX: usize = 256;
@@ -36,6 +35,20 @@ pub trait Code: Send + Sync {
     /// A flow has left this code because of that. Told once for each flow that somebody has asked
     /// ([`crate::Controller::take_failed`]); not for flows that are only imagined.
     fn on_fault(&self, fault: Fault);
+
+    /// How it does.
+    fn health(&self) -> Health;
+}
+
+/// How code does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Health {
+    /// Flows that have left it because it failed.
+    pub faults: u32,
+    /// It is not asked any more.
+    pub suspended: bool,
+    /// What it did last.
+    pub last_fault: Option<Fault>,
 }
 
 /// A plugin, as it is made known.
@@ -148,7 +161,7 @@ impl Description {
     }
 
     /// The first thing that is wrong with it, in words.
-    fn mistake(&self) -> Option<String> {
+    pub(crate) fn mistake(&self) -> Option<String> {
         let names = self.parameters.iter().map(|p| p.name);
         if let Some(name) = names.chain([self.name]).find(|name| !is_name(name)) {
             return Some(format!(

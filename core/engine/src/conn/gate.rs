@@ -8,7 +8,7 @@
 use windlass_cc::{Nanos, SECOND};
 use windlass_wire::{Flags, Segment, Timestamps};
 
-use super::handshake::Syn;
+use super::syn::Syn;
 use crate::{PassReason, Side, seq};
 
 /// After so long a TSval that looks older is a clock that has gone round (RFC 7323 §5.5).

@@ -3,7 +3,8 @@
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment, insert_option};
 
-use super::gate::{Gate, is_echo};
+use super::gate::Gate;
+use super::syn::{Syn, accurate_ecn, classic_ecn};
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
@@ -11,87 +12,10 @@ use crate::flow::{Flow, Setup};
 use crate::peer::Peer;
 use crate::{Feedback, Mode, PassReason, Pkt, Pool, Room, Side, seq};
 
-/// RFC 9293 §3.7.1: the segment size of a peer that names none.
-const DEFAULT_MSS: u16 = 536;
 /// Bytes of the timestamps option with its padding (RFC 7323 appendix A).
 const TIMESTAMPS_LEN: u32 = 12;
-/// RFC 7323 §2.3.
-const MAX_WINDOW_SCALE: u8 = 14;
 /// The SACK-permitted option (RFC 2018 §2).
 const SACK_PERMITTED: [u8; 2] = [4, 2];
-
-/// What a SYN said.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Syn {
-    pub iss: u32,
-    /// What it acknowledges, if it answers a SYN.
-    pub acks: Option<u32>,
-    pub window: u16,
-    mss: u16,
-    pub scale: Option<u8>,
-    sack: bool,
-    pub tsval: Option<u32>,
-    /// That of the first, if it was sent again, and whether that answered a SYN.
-    pub first_tsval: Option<u32>,
-    listened: bool,
-    mptcp: bool,
-    pub signed: bool,
-    flags: Flags,
-    pub payload_len: u32,
-}
-
-impl Syn {
-    /// The options that both ends must agree on are the same.
-    fn offers_the_same(&self, other: &Syn) -> bool {
-        let offer = |syn: &Syn| (syn.scale, syn.sack, syn.tsval.is_some());
-        offer(self) == offer(other)
-    }
-
-    /// `ack` acknowledges it: with Fast Open, what it carries as well (RFC 7413 §4.1), or a part of
-    /// that.
-    pub(super) fn is_acked_by(&self, ack: u32) -> bool {
-        let first = self.iss.wrapping_add(1);
-        ack.wrapping_sub(first) <= self.payload_len
-    }
-
-    /// `segment` begins where it ends.
-    fn goes_on_with(&self, segment: &Segment) -> bool {
-        self.is_acked_by(segment.seq)
-    }
-
-    /// Whether `segment`, a SYN-ACK, is one that the sender of this SYN takes (RFC 9293 §3.10.7.3, RFC
-    /// 7323 §3.2).
-    fn is_answered_by(&self, segment: &Segment) -> Result<(), PassReason> {
-        if !self.is_acked_by(segment.ack) {
-            return Err(PassReason::UnacceptableAck);
-        }
-        match (segment.options.timestamps, self.first_tsval, self.tsval) {
-            (Some(stamps), Some(first), Some(last)) if !is_echo(stamps.ecr, (first, last)) => {
-                Err(PassReason::Paws)
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn read(segment: &Segment) -> Syn {
-        let options = &segment.options;
-        Syn {
-            iss: segment.seq,
-            acks: segment.flags.has(Flags::ACK).then_some(segment.ack),
-            window: segment.window,
-            mss: options.mss.unwrap_or(DEFAULT_MSS).max(64),
-            scale: options.window_scale.map(|s| s.min(MAX_WINDOW_SCALE)),
-            sack: options.sack_permitted,
-            tsval: options.timestamps.map(|stamps| stamps.val),
-            first_tsval: options.timestamps.map(|stamps| stamps.val),
-            listened: segment.flags.has(Flags::ACK),
-            mptcp: options.mptcp,
-            signed: options.ao || options.md5,
-            flags: segment.flags,
-            payload_len: segment.payload_len,
-        }
-    }
-}
 
 impl Conn {
     pub(super) fn on_syn<P: Pool>(
@@ -483,23 +407,4 @@ fn offers_sack(verdict: &Verdict) -> bool {
 pub(super) fn signature(segment: &Segment) -> Option<PassReason> {
     let ao = segment.options.ao.then_some(PassReason::Ao);
     ao.or(segment.options.md5.then_some(PassReason::Md5))
-}
-
-/// RFC 3168 §6.1.1, in either order of opening.
-fn classic_ecn(a: &Syn, b: &Syn) -> bool {
-    let asks =
-        |s: &Syn| s.flags.has(Flags::ECE) && s.flags.has(Flags::CWR) && !s.flags.has(Flags::ACK);
-    let agrees =
-        |s: &Syn| s.flags.has(Flags::ACK) && s.flags.has(Flags::ECE) && !s.flags.has(Flags::CWR);
-    (asks(a) && agrees(b)) || (asks(b) && agrees(a))
-}
-
-/// RFC 9768 §3.1.1: asked for with AE, CWR and ECE; any answer but classic ECN or none accepts it.
-fn accurate_ecn(a: &Syn, b: &Syn) -> bool {
-    let asks = |s: &Syn| {
-        s.flags.has(Flags::AE.with(Flags::CWR).with(Flags::ECE)) && !s.flags.has(Flags::ACK)
-    };
-    let accepts =
-        |s: &Syn| s.flags.has(Flags::ACK) && (s.flags.has(Flags::AE) || s.flags.has(Flags::CWR));
-    (asks(a) && accepts(b)) || (asks(b) && accepts(a))
 }

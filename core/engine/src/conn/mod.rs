@@ -6,6 +6,7 @@ mod handshake;
 mod lifetime;
 mod refusal;
 mod sight;
+mod syn;
 
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
@@ -20,8 +21,8 @@ use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
 use gate::Gate;
 pub(crate) use gate::Known;
-use handshake::Syn;
 use sight::Sight;
+use syn::Syn;
 
 /// One end of the connection.
 #[derive(Clone, Copy, Debug, Default)]

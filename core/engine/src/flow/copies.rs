@@ -134,7 +134,7 @@ impl Flow {
         let rate = self.pacing.rate;
         let longest = self.longest_pause(len);
         self.pacing.pacer.on_sent(ctx.now, len, rate, longest);
-        self.copies.sent += 1;
+        self.copies.sent = self.copies.sent.saturating_add(1);
         self.copies.early_sent += u64::from(!next.repair);
         self.cold.tally.copies += 1;
         self.cold.tally.copied_bytes += len;

@@ -20,6 +20,7 @@ mod gaps;
 mod handback;
 mod harm;
 mod info;
+mod limited_by;
 mod own_acks;
 mod pace;
 mod police;
@@ -47,6 +48,7 @@ use edge::Growth;
 use gaps::Gaps;
 use info::NANOS_PER_MICRO;
 pub use info::{FlowFigures, FlowInfo};
+pub use limited_by::LimitedBy;
 use pace::Pacer;
 use review::Review;
 use scoreboard::Scoreboard;
@@ -99,38 +101,6 @@ pub(crate) struct Latest {
 pub(crate) struct TsvalFloor {
     val: u32,
     until: u64,
-}
-
-/// What limits a flow at the moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum LimitedBy {
-    /// The sender has nothing more, or its own window is closed.
-    #[default]
-    Sender,
-    /// The congestion window.
-    Cwnd,
-    /// Pacing.
-    Pacing,
-    /// The cap of its tenant.
-    Tenant,
-    /// The receiver's window.
-    Receiver,
-    /// Windlass itself: it paces below what the algorithm wants, at a guess about the bottleneck that nothing has proven yet.
-    Guess,
-}
-
-impl LimitedBy {
-    /// Its name in output.
-    pub fn name(self) -> &'static str {
-        match self {
-            LimitedBy::Sender => "sender",
-            LimitedBy::Cwnd => "cwnd",
-            LimitedBy::Pacing => "pacing",
-            LimitedBy::Tenant => "tenant",
-            LimitedBy::Receiver => "receiver",
-            LimitedBy::Guess => "guess",
-        }
-    }
 }
 
 /// Counts of one flow.

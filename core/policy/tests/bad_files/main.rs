@@ -5,6 +5,7 @@ mod enforcement;
 mod rules;
 mod whole;
 
+use windlass_cc::Catalog;
 use windlass_policy::Config;
 
 /// Text; line and column of the mistake; a part of what is wrong; a part of the remedy.
@@ -19,7 +20,7 @@ fn bad() -> impl Iterator<Item = &'static Bad> {
 
 /// What is not as the row says.
 fn complaint(&(text, (line, column), what, help): &Bad) -> Option<String> {
-    let error = match Config::parse(text, "w.toml") {
+    let error = match Config::parse(text, "w.toml", &Catalog::new()) {
         Ok(config) => return Some(format!("accepted:\n{text}\nas {config:?}")),
         Err(error) => error,
     };
@@ -44,7 +45,9 @@ fn every_mistake_is_found_and_mended() {
 #[test]
 fn the_whole_message_reads_well() {
     let text = "version = 1\n\n[default]\nalgorithm = \"cubik\"\n";
-    let shown = Config::parse(text, "/etc/w.toml").unwrap_err().to_string();
+    let shown = Config::parse(text, "/etc/w.toml", &Catalog::new())
+        .unwrap_err()
+        .to_string();
     let (head, tail) = shown.rsplit_once("Known: ").unwrap();
     assert_eq!(
         head,
@@ -61,7 +64,7 @@ proptest::proptest! {
         let whole = bad().map(|(t, ..)| *t).collect::<String>();
         let cut = (0..=cut.min(whole.len())).rev().find(|i| whole.is_char_boundary(*i)).unwrap();
         for text in [text.clone(), format!("{}{text}", &whole[..cut])] {
-            if let Err(error) = Config::parse(&text, "f") {
+            if let Err(error) = Config::parse(&text, "f", &Catalog::new()) {
                 proptest::prop_assert!(error.line <= text.matches('\n').count() + 1);
                 proptest::prop_assert!(!error.to_string().is_empty());
             }

@@ -6,6 +6,7 @@ pub mod sim;
 pub mod vm;
 
 use anyhow::Result;
+use windlass_cc::Catalog;
 use windlass_experiment::{Observed, Setup};
 
 /// Runs setups. A run that fails is an [`Observed`] with an error; the others go on.
@@ -14,9 +15,14 @@ pub trait Backend {
     fn name(&self) -> &'static str;
 
     /// Runs them all, in any order, and hands out what came of each, by its index, as soon as it
-    /// is known.
+    /// is known. The setups name algorithms of the catalog.
     ///
     /// # Errors
     /// When the back end cannot run at all, or was interrupted.
-    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()>;
+    fn run(
+        &mut self,
+        setups: &[Setup],
+        catalog: &Catalog,
+        done: &mut dyn FnMut(usize, Observed),
+    ) -> Result<()>;
 }

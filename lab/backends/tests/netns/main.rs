@@ -8,6 +8,7 @@ mod setups;
 
 use std::sync::Mutex;
 
+use windlass_cc::Catalog;
 use windlass_experiment::observed::{FlowObserved, Source};
 use windlass_experiment::setup::{
     Algorithm, Change, CrossTraffic, FlowGroup, Host, Pair, PathBox, Probe, Record, Transport,
@@ -41,7 +42,9 @@ fn run(setups: &[Setup]) -> Option<Vec<Observed>> {
     let _alone = ALONE.lock();
     let mut all = vec![None; setups.len()];
     let mut netns = Netns::new(Programs::of(program()));
-    let ran = netns.run(setups, &mut |index, observed| all[index] = Some(observed));
+    let ran = netns.run(setups, &Catalog::new(), &mut |index, observed| {
+        all[index] = Some(observed)
+    });
     ran.expect("all of them");
     drop(netns);
     let ours = format!("-{}-", std::process::id());

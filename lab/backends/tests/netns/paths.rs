@@ -1,5 +1,6 @@
 //! Paths that exist, on this kernel and in virtual time: a box in the middle, recorded rates, stalls, pages.
 
+use windlass_cc::Catalog;
 use windlass_experiment::setup::{Recording, Stalls};
 use windlass_lab::backend::sim::Sim;
 
@@ -16,9 +17,11 @@ fn windlass() -> PathBox {
 /// In the simulator, and on this kernel where that can be.
 fn everywhere(setup: &Setup) -> Vec<Observed> {
     let mut all = Vec::new();
-    let simulated = Sim.run(std::slice::from_ref(setup), &mut |_, observed| {
-        all.push(observed)
-    });
+    let simulated = Sim.run(
+        std::slice::from_ref(setup),
+        &Catalog::new(),
+        &mut |_, observed| all.push(observed),
+    );
     simulated.expect("simulated");
     all.extend(run(std::slice::from_ref(setup)).into_iter().flatten());
     for observed in &all {
@@ -114,6 +117,7 @@ fn a_box_that_hardly_runs_is_slow_in_virtual_time() {
     });
     let mut seconds = Vec::new();
     let mut take = |_, observed: Observed| seconds.push(observed.flows[0].seconds);
-    Sim.run(&[smooth, setup], &mut take).expect("simulated");
+    Sim.run(&[smooth, setup], &Catalog::new(), &mut take)
+        .expect("simulated");
     assert!(seconds[1] > 1.3 * seconds[0], "{seconds:?}");
 }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use toml::de::DeTable;
-use windlass_cc::AlgorithmId;
+use windlass_cc::{AlgorithmId, Catalog};
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
@@ -69,7 +69,7 @@ pub(super) fn lengths_ns(
 }
 
 /// Reads all of them. The seed is the caller's to set.
-pub(super) fn read(table: DeTable<'_>, folder: &Path) -> Result<Setup, Wrong> {
+pub(super) fn read(table: DeTable<'_>, folder: &Path, catalog: &Catalog) -> Result<Setup, Wrong> {
     let mut file = Section::new("the file", table);
     let topology = Topology::read(file.take("topology"))?;
     let mut recordings = Recordings::new(folder);
@@ -78,18 +78,19 @@ pub(super) fn read(table: DeTable<'_>, folder: &Path) -> Result<Setup, Wrong> {
     let server_link = file.take("server_link");
     let server_link =
         server_link.map(|value| link::read_steady(value, "[server_link]", &mut recordings));
-    let server = host(file.take("server"), SERVER)?;
-    let client = host(file.take("client"), "[client]")?;
+    let server = host(file.take("server"), SERVER, catalog)?;
+    let client = host(file.take("client"), "[client]", catalog)?;
     let groups = flows::read(
         file.need("flows", "[{ mb = 10 }]")?,
         topology.pairs.len() as u64,
+        catalog,
     )?;
     let stalls = file.take("stalls").map(stalls::read);
     let cross = file.take("cross_traffic");
     let cross_traffic = cross.map(|v| flows::cross_traffic(v, topology.bottlenecks as u64));
     let probes = file.take("probe");
     let probes = probes.map(|v| flows::probes(v, topology.pairs.len() as u64));
-    let between = path_box::read(file.take("box"), &groups, &topology.pairs)?;
+    let between = path_box::read(file.take("box"), &groups, &topology.pairs, catalog)?;
     let record = record(file.take("record"))?;
     let run = run::read(file.take("run"), record)?;
     file.finish()?;
@@ -273,26 +274,26 @@ impl Topology {
 
 /// Reads a congestion control: one of Linux, or one of Windlass's own, which the simulator's
 /// servers have too. Whether the back end has it is for that to say.
-pub(super) fn congestion_control(value: &Value<'_>) -> Result<String, Wrong> {
-    let ours = AlgorithmId::known().into_iter().map(AlgorithmId::name);
+pub(super) fn congestion_control(value: &Value<'_>, catalog: &Catalog) -> Result<String, Wrong> {
+    let ours = catalog.algorithms().into_iter().map(AlgorithmId::name);
     let ours = ours.filter(|name| !OF_LINUX.contains(name));
     let known: Vec<_> = OF_LINUX.into_iter().chain(ours).map(|n| (n, n)).collect();
     value.word(&known).map(str::to_owned)
 }
 
-fn host(value: Option<Value<'_>>, title: &'static str) -> Result<Host, Wrong> {
+fn host(value: Option<Value<'_>>, title: &'static str, catalog: &Catalog) -> Result<Host, Wrong> {
     let mut host = Host::linux("cubic");
     let Some(value) = value else {
         return Ok(host);
     };
     let mut section = value.section(title)?;
     if let Some(value) = section.take("congestion_control") {
-        host.congestion_control = congestion_control(&value)?;
+        host.congestion_control = congestion_control(&value, catalog)?;
     }
     if title == SERVER
         && let Some(value) = section.take("algorithm")
     {
-        host.algorithm = Some(algorithm::read(value)?);
+        host.algorithm = Some(algorithm::read(value, catalog)?);
     }
     for (key, place) in [
         ("sack", &mut host.sack),

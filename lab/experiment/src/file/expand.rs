@@ -191,7 +191,7 @@ impl<'t> Plan<'t> {
             let mut table = table.clone();
             apply(&mut table, &contestant.overrides)?;
             words::fill(&mut table, &self.words(&cell));
-            setups.push(base::read(table, whole.folder)?);
+            setups.push(base::read(table, whole.folder, whole.catalog)?);
         }
         let index = experiment.cells.len();
         for repetition in 1..=whole.repetitions {

@@ -2,6 +2,7 @@
 
 use core::ops::Range;
 
+use windlass_cc::Catalog;
 use windlass_policy::Wrong;
 use windlass_policy::read::{Section, Value};
 
@@ -28,11 +29,11 @@ pub(super) struct Group {
 }
 
 /// Reads `[[flows]]` between this many pairs.
-pub(super) fn read(value: Value<'_>, pairs: u64) -> Result<Vec<Group>, Wrong> {
+pub(super) fn read(value: Value<'_>, pairs: u64, catalog: &Catalog) -> Result<Vec<Group>, Wrong> {
     let span = value.span();
     let mut groups: Vec<Group> = Vec::new();
     for value in value.list("[{ mb = 10 }]")? {
-        let group = read_one(value, pairs)?;
+        let group = read_one(value, pairs, catalog)?;
         if groups.iter().any(|g| g.group.name == group.group.name) {
             let what = format!("two [[flows]] are called \"{}\"", group.group.name);
             return Err(Wrong::new(
@@ -51,7 +52,7 @@ pub(super) fn read(value: Value<'_>, pairs: u64) -> Result<Vec<Group>, Wrong> {
     Ok(groups)
 }
 
-fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
+fn read_one(value: Value<'_>, pairs: u64, catalog: &Catalog) -> Result<Group, Wrong> {
     let mut section = value.section("[[flows]]")?;
     let span = section.span();
     let name = match section.take("name") {
@@ -116,7 +117,9 @@ fn read_one(value: Value<'_>, pairs: u64) -> Result<Group, Wrong> {
         at_once,
         write_bytes,
         pause_ns,
-        congestion_control: control.map(|v| congestion_control(&v)).transpose()?,
+        congestion_control: control
+            .map(|v| congestion_control(&v, catalog))
+            .transpose()?,
         transport: carrier,
         background,
     };

@@ -20,6 +20,7 @@ mod words;
 use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
+use windlass_cc::Catalog;
 use windlass_policy::read::{self, Section, Value};
 use windlass_policy::{Wrong, suggest};
 
@@ -46,8 +47,14 @@ const HEADER: [&str; 11] = [
     "paper",
 ];
 
-/// Reads a file as a whole, down to each of its runs. Other files that it names are in `folder`.
-pub(crate) fn read(text: &str, folder: &Path, settings: Settings) -> Result<Experiment, Wrong> {
+/// Reads a file as a whole, down to each of its runs. Other files that it names are in `folder`, and the algorithms in the
+/// catalog.
+pub(crate) fn read(
+    text: &str,
+    folder: &Path,
+    settings: Settings,
+    catalog: &Catalog,
+) -> Result<Experiment, Wrong> {
     let mut base = read::document(text)?;
     let mut header = Section::new("the file", take_header(&mut base));
     refuse_unknown(&base)?;
@@ -62,7 +69,7 @@ pub(crate) fn read(text: &str, folder: &Path, settings: Settings) -> Result<Expe
         Some(text) => text.text("What it shows.")?.trim().to_owned(),
         None => String::new(),
     };
-    let whole = Whole::read(&base, folder, settings)?;
+    let whole = Whole::read(&base, folder, settings, catalog)?;
     let plan = Plan::read(&mut header, base, &whole)?;
     let mut experiment = plan.expand(&whole)?;
     (experiment.name, experiment.title) = (name, title);
@@ -84,15 +91,22 @@ pub(crate) fn read(text: &str, folder: &Path, settings: Settings) -> Result<Expe
 struct Whole<'f> {
     /// Where other files are.
     folder: &'f Path,
+    catalog: &'f Catalog,
     repetitions: u32,
     seed: u64,
     backend: BackendName,
 }
 
 impl<'f> Whole<'f> {
-    fn read(base: &DeTable<'_>, folder: &'f Path, settings: Settings) -> Result<Whole<'f>, Wrong> {
+    fn read(
+        base: &DeTable<'_>,
+        folder: &'f Path,
+        settings: Settings,
+        catalog: &'f Catalog,
+    ) -> Result<Whole<'f>, Wrong> {
         let mut whole = Whole {
             folder,
+            catalog,
             repetitions: 1,
             seed: 1,
             backend: BackendName::default(),

@@ -1,6 +1,7 @@
 //! `[box]`: what stands in the path.
 
 use toml::de::DeTable;
+use windlass_cc::Catalog;
 use windlass_policy::read::{Section, Value};
 use windlass_policy::{Config, FEEDBACKS, MODES, REDUNDANCIES, Wrong};
 
@@ -36,6 +37,7 @@ pub(super) fn read(
     value: Option<Value<'_>>,
     groups: &[Group],
     pairs: &[Pair],
+    catalog: &Catalog,
 ) -> Result<Between, Wrong> {
     let mut section = match value {
         Some(value) => value.section("[box]")?,
@@ -56,10 +58,15 @@ pub(super) fn read(
     };
     let words = words(&mut section, kind)?;
     let named = section.take("algorithm");
-    let algorithm = named.map(algorithm::read).transpose()?;
+    let algorithm = named
+        .map(|value| algorithm::read(value, catalog))
+        .transpose()?;
     let verdict = verdict(&mut section, algorithm.as_ref())?;
     let policy = section.take("policy");
-    let full = policy.as_ref().map(full_policy).transpose()?;
+    let full = policy
+        .as_ref()
+        .map(|value| full_policy(value, catalog))
+        .transpose()?;
     section.finish()?;
     let without = |path_box| Between {
         path_box,
@@ -162,9 +169,9 @@ fn made_policy(verdict: &str, groups: &[Group], pairs: &[Pair]) -> Result<String
     Ok(text)
 }
 
-fn full_policy(value: &Value<'_>) -> Result<String, Wrong> {
+fn full_policy(value: &Value<'_>, catalog: &Catalog) -> Result<String, Wrong> {
     let text = value.text("version = 1")?;
-    match Config::parse(text, "policy") {
+    match Config::parse(text, "policy", catalog) {
         Ok(_) => Ok(text.to_owned()),
         Err(error) => {
             let what = format!("in line {} of the policy: {}", error.line, error.what);

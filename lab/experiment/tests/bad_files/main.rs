@@ -5,6 +5,7 @@ mod link;
 mod results;
 mod traffic;
 
+use windlass_cc::Catalog;
 use windlass_experiment::{ConfigError, Experiment, Settings};
 
 /// What is left of a file without mistakes.
@@ -25,7 +26,7 @@ box.kind = "windlass"
 "#;
 
 fn mistake(text: &str) -> ConfigError {
-    Experiment::parse(text, "x.toml", Settings::default()).expect_err(text)
+    Experiment::parse(text, "x.toml", Settings::default(), &Catalog::new()).expect_err(text)
 }
 
 /// Line of [`GOOD`] to put in the place of another, or to add if that is empty; the text that the
@@ -80,7 +81,8 @@ fn every_mistake_is_found_and_mended() {
 
 #[test]
 fn the_base_of_the_table_has_no_mistake() {
-    let experiment = Experiment::parse(GOOD, "x.toml", Settings::default()).expect("no mistake");
+    let experiment = Experiment::parse(GOOD, "x.toml", Settings::default(), &Catalog::new())
+        .expect("no mistake");
     assert_eq!(experiment.runs.len(), 4);
 }
 
@@ -109,7 +111,7 @@ fn an_absurd_number_of_runs_is_refused() {
 #[test]
 fn no_text_panics() {
     for end in 0..GOOD.len() {
-        let _ = Experiment::parse(&GOOD[..end], "x.toml", Settings::default());
-        let _ = Experiment::parse(&GOOD[end..], "x.toml", Settings::default());
+        let _ = Experiment::parse(&GOOD[..end], "x.toml", Settings::default(), &Catalog::new());
+        let _ = Experiment::parse(&GOOD[end..], "x.toml", Settings::default(), &Catalog::new());
     }
 }

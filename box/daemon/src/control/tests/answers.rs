@@ -1,5 +1,6 @@
 //! What is asked and answered.
 
+use windlass_cc::Catalog;
 use windlass_engine::{HeldBack, Watched};
 
 use super::*;
@@ -170,7 +171,9 @@ fn another_policy_reaches_all_workers_and_names_the_flows() {
 #[test]
 fn a_policy_that_cannot_be_followed_is_refused() {
     let web = "version = 1\n[[rule]]\nports = [443]\n";
-    let policy = Config::parse(web, "w.toml").unwrap().policy();
+    let policy = Config::parse(web, "w.toml", &Catalog::new())
+        .unwrap()
+        .policy();
     let fake = Fake::with(false, policy);
     for (config, expected) in [
         (

@@ -199,6 +199,7 @@ impl Fake {
             condition: Mutex::new(Condition::default()),
             ports: policy.governed_ports().unwrap_or_default(),
             policy: Arc::new(RwLock::new(policy)),
+            catalog: RwLock::default(),
             bypass: AtomicBool::new(false),
             inside: "lan".to_owned(),
             outside: "wan".to_owned(),

@@ -1,6 +1,7 @@
 //! Policies, trials and what is learned.
 
 use super::*;
+use windlass_cc::Catalog;
 
 #[test]
 fn without_workers_every_request_has_an_answer() {
@@ -31,7 +32,9 @@ fn without_workers_every_request_has_an_answer() {
 #[test]
 fn a_policy_may_be_narrowed_and_widened_again() {
     let both = "version = 1\n[[rule]]\nports = [80, 443]\n";
-    let policy = Config::parse(both, "w.toml").unwrap().policy();
+    let policy = Config::parse(both, "w.toml", &Catalog::new())
+        .unwrap()
+        .policy();
     let fake = Fake::with(false, policy);
     for config in [
         "version = 1\n[[rule]]\nports = [443]\n",

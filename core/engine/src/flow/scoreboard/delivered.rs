@@ -80,7 +80,7 @@ impl Scoreboard {
     /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order. How many there have
     /// been since the last that was none.
     pub(crate) fn note_duplicate(&mut self, mss: u64) -> u32 {
-        self.dup_acks += 1;
+        self.dup_acks = self.dup_acks.saturating_add(1);
         self.dup_bytes = (self.dup_bytes + mss).min(self.inflight);
         self.dup_acks
     }
@@ -181,8 +181,8 @@ impl Scoreboard {
 
     /// A segment was sent again in the open episode.
     pub(crate) fn note_resent(&mut self) {
-        self.undo.left += 1;
-        self.undo.resent += 1;
+        self.undo.left = self.undo.left.saturating_add(1);
+        self.undo.resent = self.undo.resent.saturating_add(1);
     }
 
     /// A retransmission of the open episode was reported as a duplicate. True if all of them were: nothing was lost.

@@ -21,6 +21,7 @@ mod usage;
 
 use anyhow::{Context, Result, ensure};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use windlass_cc::Catalog;
 use windlass_experiment::{Observed, Setup};
 
 use self::run::Lab;
@@ -66,12 +67,17 @@ impl Backend for Netns {
         "netns"
     }
 
-    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+    fn run(
+        &mut self,
+        setups: &[Setup],
+        catalog: &Catalog,
+        done: &mut dyn FnMut(usize, Observed),
+    ) -> Result<()> {
         check_host(&[IP])?;
         catch_signals()?;
         remove_stale();
         let file_limit = raise_file_limit()?;
-        run_simulated(setups, done)?;
+        run_simulated(setups, catalog, done)?;
         for (index, setup) in setups.iter().enumerate().filter(|(_, s)| !s.simulated) {
             check_interrupted()?;
             let fits = check_file_limit(setup, file_limit);

@@ -1,6 +1,6 @@
 //! The transfers of a setup, and the hosts at their ends.
 
-use windlass_cc::{AlgorithmId, Nanos};
+use windlass_cc::{Catalog, Nanos};
 use windlass_experiment::setup::{
     FlowGroup, Host, Pair, PathBox, Setup, Transport, client_address, server_address,
 };
@@ -37,7 +37,7 @@ pub(super) struct Transfer {
 }
 
 /// Every transfer of `setup`, in order of group and index, if all of it can be run here.
-pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
+pub(super) fn transfers(setup: &Setup, catalog: &Catalog) -> Result<Vec<Transfer>, String> {
     if matches!(setup.path_box, PathBox::Command { .. }) {
         return Err("another program cannot stand in the path in virtual time: \
                     use the back end netns or vm"
@@ -60,7 +60,7 @@ pub(super) fn transfers(setup: &Setup) -> Result<Vec<Transfer>, String> {
         for index in 0..group.count {
             let at = group.pair_of(index);
             let pair = setup.pairs.get(at).ok_or_else(|| no_pair(at))?;
-            let algorithm = algorithm(setup, group, pair)?;
+            let algorithm = algorithm(setup, group, pair, catalog)?;
             let port = transfers.len();
             if port >= MAX_TRANSFERS {
                 return Err(format!("more than {MAX_TRANSFERS} transfers in one run"));
@@ -112,13 +112,18 @@ fn check_network(setup: &Setup) -> Result<(), String> {
 }
 
 /// What the flows name, else the algorithm of the server, else its congestion control.
-fn algorithm(setup: &Setup, group: &FlowGroup, pair: &Pair) -> Result<ServerAlgorithm, String> {
+fn algorithm(
+    setup: &Setup,
+    group: &FlowGroup,
+    pair: &Pair,
+    catalog: &Catalog,
+) -> Result<ServerAlgorithm, String> {
     let server = &setup.servers[pair.server];
     let wrong = |error| format!("algorithm of server {}: {error}", pair.server);
     let name = match (&group.congestion_control, &server.algorithm) {
         (Some(name), _) => name,
         (None, Some(algorithm)) => {
-            let settings = algorithm.settings().map_err(wrong)?;
+            let settings = algorithm.settings(catalog).map_err(wrong)?;
             return Ok(ServerAlgorithm::Native(settings));
         }
         (None, None) => &server.congestion_control,
@@ -126,7 +131,7 @@ fn algorithm(setup: &Setup, group: &FlowGroup, pair: &Pair) -> Result<ServerAlgo
     match name.as_str() {
         "cubic" => Ok(ServerAlgorithm::Cubic { hystart: true }),
         "reno" => Ok(ServerAlgorithm::Reno),
-        name => match name.parse::<AlgorithmId>() {
+        name => match catalog.algorithm(name) {
             Ok(id) => Ok(ServerAlgorithm::Native(id.into())),
             Err(error) => Err(format!(
                 "congestion control of server {}: {error}",

@@ -15,6 +15,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 
 use anyhow::{Result, bail};
+use windlass_cc::Catalog;
 use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Observed, Setup};
 use windlass_policy::Config;
@@ -37,7 +38,12 @@ impl Backend for Sim {
         "sim"
     }
 
-    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+    fn run(
+        &mut self,
+        setups: &[Setup],
+        catalog: &Catalog,
+        done: &mut dyn FnMut(usize, Observed),
+    ) -> Result<()> {
         let cores = thread::available_parallelism().map_or(1, NonZero::get);
         let next = AtomicUsize::new(0);
         let stopped = AtomicBool::new(false);
@@ -46,7 +52,7 @@ impl Backend for Sim {
             for _ in 0..cores.min(setups.len()) {
                 let sender = sender.clone();
                 let (next, stopped) = (&next, &stopped);
-                scope.spawn(move || work(setups, next, stopped, &sender));
+                scope.spawn(move || work(setups, catalog, next, stopped, &sender));
             }
             drop(sender);
             let all_came = in_order(&results, setups.len(), done);
@@ -62,15 +68,22 @@ impl Backend for Sim {
 }
 
 /// Runs those of the setups that are to be simulated whatever the back end.
-pub(super) fn run_simulated(setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+pub(super) fn run_simulated(
+    setups: &[Setup],
+    catalog: &Catalog,
+    done: &mut dyn FnMut(usize, Observed),
+) -> Result<()> {
     let ours = setups.iter().enumerate().filter(|(_, s)| s.simulated);
     let (indices, setups): (Vec<usize>, Vec<Setup>) = ours.map(|(i, s)| (i, s.clone())).unzip();
-    Sim.run(&setups, &mut |at, observed| done(indices[at], observed))
+    Sim.run(&setups, catalog, &mut |at, observed| {
+        done(indices[at], observed)
+    })
 }
 
 /// Runs one setup after the other that nobody else has taken.
 fn work(
     setups: &[Setup],
+    catalog: &Catalog,
     next: &AtomicUsize,
     stopped: &AtomicBool,
     results: &Sender<(usize, Observed)>,
@@ -80,7 +93,7 @@ fn work(
         let Some(setup) = setups.get(index) else {
             return;
         };
-        if results.send((index, observe(setup))).is_err() {
+        if results.send((index, observe(setup, catalog))).is_err() {
             return;
         }
     }
@@ -105,14 +118,14 @@ fn in_order(
 }
 
 /// Runs one setup.
-fn observe(setup: &Setup) -> Observed {
+fn observe(setup: &Setup, catalog: &Catalog) -> Observed {
     let failed = |error: String| Observed {
         error: Some(error),
         ..Observed::default()
     };
     match &setup.path_box {
-        PathBox::Nothing => run(setup, &mut Wire::default(), None),
-        PathBox::Windlass { policy } => match Config::parse(policy, "policy") {
+        PathBox::Nothing => run(setup, catalog, &mut Wire::default(), None),
+        PathBox::Windlass { policy } => match Config::parse(policy, "policy", catalog) {
             Ok(config) => {
                 let engine = |seed| {
                     let policy = Box::new(config.policy());
@@ -124,7 +137,7 @@ fn observe(setup: &Setup) -> Observed {
                 };
                 let far = setup.both_ends.then(|| engine(!setup.seed));
                 let far = far.map(|far| Box::new(far) as Box<dyn Middlebox>);
-                run(setup, &mut engine(setup.seed), far)
+                run(setup, catalog, &mut engine(setup.seed), far)
             }
             Err(error) => failed(error.to_string()),
         },
@@ -195,7 +208,7 @@ mod tests {
             assert_eq!(index, all.len());
             all.push(observed);
         };
-        Sim.run(setups, &mut take).unwrap();
+        Sim.run(setups, &Catalog::new(), &mut take).unwrap();
         all
     }
 
@@ -227,7 +240,12 @@ mod tests {
         let other = setup(PathBox::Nothing, 2);
         let mut came = Vec::new();
         let mut take = |index, observed: Observed| came.push((index, observed.error));
-        run_simulated(&[other.clone(), simulated, other], &mut take).unwrap();
+        run_simulated(
+            &[other.clone(), simulated, other],
+            &Catalog::new(),
+            &mut take,
+        )
+        .unwrap();
         assert_eq!(came, [(1, None)]);
     }
 

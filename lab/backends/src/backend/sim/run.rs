@@ -1,6 +1,6 @@
 //! A whole [`Setup`] in virtual time.
 
-use windlass_cc::Nanos;
+use windlass_cc::{Catalog, Nanos};
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{PathBox, Setup};
 
@@ -29,10 +29,11 @@ const INSIDE: LinkConfig = LinkConfig {
 /// [`windlass_sim::Wire`]. `far` stands beside the clients.
 pub fn run(
     setup: &Setup,
+    catalog: &Catalog,
     middlebox: &mut dyn Middlebox,
     far: Option<Box<dyn Middlebox>>,
 ) -> Observed {
-    match flows::transfers(setup) {
+    match flows::transfers(setup, catalog) {
         Ok(transfers) => carry_out(setup, &transfers, middlebox, far),
         Err(error) => Observed {
             error: Some(error),

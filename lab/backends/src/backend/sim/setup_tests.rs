@@ -1,6 +1,6 @@
 //! Setups against what must come of them.
 
-use windlass_cc::{MILLISECOND, SECOND};
+use windlass_cc::{Catalog, MILLISECOND, SECOND};
 use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
 use windlass_experiment::observed::Source;
 use windlass_experiment::setup::{
@@ -83,12 +83,13 @@ fn bbr() -> Verdict {
 }
 
 fn over_wire(setup: &Setup) -> Observed {
-    run(setup, &mut Wire::default(), None)
+    run(setup, &Catalog::new(), &mut Wire::default(), None)
 }
 
 fn over_box(setup: &Setup, policy: impl Decide + 'static) -> Observed {
     run(
         setup,
+        &Catalog::new(),
         &mut EngineBox::new(Box::new(policy), Limits::default(), setup.seed),
         None,
     )
@@ -298,7 +299,7 @@ fn a_box_that_breaks_a_rule_is_told_of() {
 
         fn on_timer(&mut self, _now: Nanos, _out: &mut Vec<(Side, Vec<u8>)>) {}
     }
-    let said = run(&boxed(line()), &mut Forger, None)
+    let said = run(&boxed(line()), &Catalog::new(), &mut Forger, None)
         .error
         .expect("an error");
     assert!(said.contains("the receiver is at"), "{said}");

@@ -16,6 +16,7 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow, bail};
+use windlass_cc::Catalog;
 use windlass_experiment::setup::{PathBox, Transport};
 use windlass_experiment::{Observed, Setup};
 use windlass_guest::{Contents, Event, Guest, Image};
@@ -133,11 +134,16 @@ impl Backend for Vm {
         "vm"
     }
 
-    fn run(&mut self, setups: &[Setup], done: &mut dyn FnMut(usize, Observed)) -> Result<()> {
+    fn run(
+        &mut self,
+        setups: &[Setup],
+        catalog: &Catalog,
+        done: &mut dyn FnMut(usize, Observed),
+    ) -> Result<()> {
         catch_signals()?;
         remove_stale();
         let image = self.image(setups)?;
-        run_simulated(setups, done)?;
+        run_simulated(setups, catalog, done)?;
         let jobs = share(setups).into_iter().map(|indices| Job {
             setups,
             left: indices.into(),
@@ -281,12 +287,13 @@ fn failed(cause: &anyhow::Error) -> Observed {
 ///
 /// # Errors
 /// When the file has no setups or the `netns` back end cannot run here.
-pub fn inside(file: &Path) -> Result<()> {
+pub fn inside(file: &Path, catalog: &Catalog) -> Result<()> {
     let text = std::fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     let setups: Vec<Setup> = serde_json::from_slice(&text).context("not a list of setups")?;
     print(&Line::Begun)?;
     let mut printed = Ok(());
-    Netns::new(Programs::installed()?).run(&setups, &mut |at, observed| {
+    let mut netns = Netns::new(Programs::installed()?);
+    netns.run(&setups, catalog, &mut |at, observed| {
         let observed = Box::new(observed);
         if printed.is_ok() {
             printed = print(&Line::Done { at, observed });

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use clap::builder::PossibleValuesParser;
 use toml::{Table, Value};
-use windlass_cc::AlgorithmId;
+use windlass_cc::Catalog;
 use windlass_experiment::statistics::Spread;
 use windlass_experiment::{Experiment, Observed, Row, Settings, rows};
 use windlass_lab::backend::netns::Netns;
@@ -14,7 +14,7 @@ use windlass_lab::programs::Programs;
 use windlass_terminal::print;
 
 use crate::done::{Done, Files};
-use crate::{BAD_FILE, table};
+use crate::{BAD_FILE, table, wrong_usage};
 
 const EXPERIMENT: &str = include_str!("../../../../../experiments/demo.toml");
 /// The contestants of the file, in its order.
@@ -50,8 +50,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 1.0)]
     queue_bdp: f64,
     /// What Windlass drives the flow with.
-    #[arg(long, value_name = "NAME", default_value = "bbr", value_parser = str::parse::<AlgorithmId>)]
-    algorithm: AlgorithmId,
+    #[arg(long, value_name = "NAME", default_value = "bbr")]
+    algorithm: String,
     /// Second copies.
     #[arg(long, default_value = "off", value_parser = ["off", "repairs", "early"])]
     redundancy: String,
@@ -72,12 +72,15 @@ pub(crate) struct Args {
     no_report: bool,
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: Args, catalog: &Catalog) -> Result<ExitCode> {
+    if let Err(unknown) = catalog.algorithm(&args.algorithm) {
+        wrong_usage(&unknown.to_string());
+    }
     let settings = Settings {
         repetitions: Some(args.runs.max(1)),
         seed: Some(args.seed.into()),
     };
-    let mut experiment = match Experiment::parse(&text(&args)?, "demo", settings) {
+    let mut experiment = match Experiment::parse(&text(&args)?, "demo", settings, catalog) {
         Ok(experiment) => experiment,
         Err(mistake) => {
             eprintln!("{mistake}");
@@ -99,7 +102,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
         let line = line(&args, &experiment, run, came);
         Some(format!("{number}/{total} {line}"))
     };
-    let (done, ended) = Done::execute(&mut backend, &experiment, &mut tell);
+    let (done, ended) = Done::execute(&mut backend, &experiment, catalog, &mut tell);
     print(&summary(&args, &experiment, &done))?;
     done.write(&files)?;
     ended?;
@@ -117,7 +120,7 @@ fn text(args: &Args) -> Result<String> {
     file["link"]["rtt_ms"] = args.rtt_ms.into();
     file["link"]["loss_percent"] = args.loss_percent.into();
     file["link"]["queue_bdp"] = args.queue_bdp.into();
-    file["contestant"][2]["box"]["algorithm"] = args.algorithm.name().into();
+    file["contestant"][2]["box"]["algorithm"] = args.algorithm.as_str().into();
     file["contestant"][2]["box"]["redundancy"] = args.redundancy.as_str().into();
     Ok(toml::to_string(&file)?)
 }
@@ -127,7 +130,7 @@ fn title(args: &Args, contestant: usize) -> String {
     match contestant {
         0 => "CUBIC alone".to_owned(),
         REFERENCE => "server's own BBR".to_owned(),
-        _ => format!("CUBIC behind Windlass ({})", args.algorithm.name()),
+        _ => format!("CUBIC behind Windlass ({})", args.algorithm),
     }
 }
 
@@ -210,12 +213,14 @@ mod tests {
     fn experiment(words: &[&str]) -> Experiment {
         let line = Line::try_parse_from([&["demo"], words].concat()).expect("flags");
         let text = text(&line.args).expect("TOML");
-        Experiment::parse(&text, "demo", Settings::default()).expect("an experiment")
+        Experiment::parse(&text, "demo", Settings::default(), &Catalog::new())
+            .expect("an experiment")
     }
 
     #[test]
     fn without_flags_it_is_the_file() {
-        let file = Experiment::parse(EXPERIMENT, "demo", Settings::default()).expect("a file");
+        let file = Experiment::parse(EXPERIMENT, "demo", Settings::default(), &Catalog::new())
+            .expect("a file");
         assert_eq!(file.contestants, CASES);
         let setups = |e: Experiment| e.runs.into_iter().map(|run| run.setup).collect::<Vec<_>>();
         assert_eq!(setups(experiment(&[])).len(), 15);

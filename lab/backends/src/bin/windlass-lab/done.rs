@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use windlass_cc::Catalog;
 use windlass_experiment::check::{self, Grouped, Verdict};
 use windlass_experiment::{Experiment, Observed, Row, Setup, output, rows};
 use windlass_lab::backend::Backend;
@@ -62,6 +63,7 @@ impl<'a> Done<'a> {
     pub(crate) fn execute(
         backend: &mut dyn Backend,
         experiment: &'a Experiment,
+        catalog: &Catalog,
         tell: &mut dyn FnMut(usize, &Observed) -> Option<String>,
     ) -> (Done<'a>, Result<()>) {
         let began = Instant::now();
@@ -70,7 +72,7 @@ impl<'a> Done<'a> {
         let mut progress = Progress::new(setups.len());
         let (mut observed, mut rows) = (BTreeMap::new(), Vec::new());
         let ended = cleanup::catch_signals().and_then(|()| {
-            backend.run(&setups, &mut |run, came| {
+            backend.run(&setups, catalog, &mut |run, came| {
                 let flows = rows::of(experiment, run, &came);
                 let failed = flows.iter().any(Row::failed);
                 progress.done(failed, tell(run, &came).as_deref());

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use serde::Serialize;
+use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 use windlass_terminal::{print, print_json};
 
@@ -45,10 +46,10 @@ impl Entry {
     }
 }
 
-pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+pub(crate) fn run(args: &Args, catalog: &Catalog) -> Result<ExitCode> {
     let (mut entries, mut bad) = (Vec::new(), false);
     for file in files(&args.folder)? {
-        match read(&file, Settings::default())? {
+        match read(&file, Settings::default(), catalog)? {
             Some(experiment) => entries.push(Entry::new(&file, experiment)),
             None => bad = true,
         }

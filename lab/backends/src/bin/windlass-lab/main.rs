@@ -16,7 +16,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 use windlass_lab::programs::Programs;
 use windlass_terminal::print;
@@ -72,21 +74,28 @@ struct SwitchArgs {
 }
 
 fn main() -> ExitCode {
-    for wrong in windlass_plugin::load_installed() {
+    let mut catalog = Catalog::new();
+    for wrong in windlass_plugin::load_installed(&mut catalog) {
         eprintln!("windlass: plugin: {wrong}");
     }
     windlass_terminal::end(match Cli::parse().command {
-        Command::Demo(args) => demo::run(args),
-        Command::Run(args) => run::run(args),
-        Command::List(args) => list::run(&args),
-        Command::Check(args) => check(&args),
-        Command::Guest(args) => guest(&args),
+        Command::Demo(args) => demo::run(args, &catalog),
+        Command::Run(args) => run::run(args, &catalog),
+        Command::List(args) => list::run(&args, &catalog),
+        Command::Check(args) => check(&args, &catalog),
+        Command::Guest(args) => guest(&args, &catalog),
         Command::Switch(args) => switch(&args),
     })
 }
 
-fn check(args: &CheckArgs) -> Result<ExitCode> {
-    let Some(experiment) = read(&args.file, Settings::default())? else {
+/// Ends the program as clap does where a value of a flag is wrong.
+fn wrong_usage(what: &str) -> ! {
+    let error = Cli::command().error(ErrorKind::ValueValidation, what);
+    error.exit()
+}
+
+fn check(args: &CheckArgs, catalog: &Catalog) -> Result<ExitCode> {
+    let Some(experiment) = read(&args.file, Settings::default(), catalog)? else {
         return Ok(ExitCode::from(BAD_FILE));
     };
     print(&format!(
@@ -101,10 +110,10 @@ fn check(args: &CheckArgs) -> Result<ExitCode> {
 }
 
 /// The experiment in a file; `None` when it has a mistake, which has been told.
-fn read(file: &Path, settings: Settings) -> Result<Option<Experiment>> {
+fn read(file: &Path, settings: Settings, catalog: &Catalog) -> Result<Option<Experiment>> {
     let name = file.display().to_string();
     let text = fs::read_to_string(file).with_context(|| format!("experiment {name}"))?;
-    match Experiment::parse(&text, &name, settings) {
+    match Experiment::parse(&text, &name, settings, catalog) {
         Ok(experiment) => Ok(Some(experiment)),
         Err(mistake) => {
             eprintln!("{mistake}");
@@ -113,8 +122,8 @@ fn read(file: &Path, settings: Settings) -> Result<Option<Experiment>> {
     }
 }
 
-fn guest(args: &GuestArgs) -> Result<ExitCode> {
-    windlass_lab::backend::vm::inside(&args.file)?;
+fn guest(args: &GuestArgs, catalog: &Catalog) -> Result<ExitCode> {
+    windlass_lab::backend::vm::inside(&args.file, catalog)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
+use windlass_cc::Catalog;
 use windlass_experiment::{BackendName, Condition, Experiment, Observed, Settings, rows};
 use windlass_lab::backend::Backend;
 use windlass_lab::backend::netns::Netns;
@@ -59,12 +60,12 @@ fn backend(name: BackendName) -> Result<Box<dyn Backend>> {
     })
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: Args, catalog: &Catalog) -> Result<ExitCode> {
     let settings = Settings {
         repetitions: args.repetitions,
         seed: args.seed.map(u64::from),
     };
-    let Some(mut experiment) = read(&args.file, settings)? else {
+    let Some(mut experiment) = read(&args.file, settings, catalog)? else {
         return Ok(ExitCode::from(BAD_FILE));
     };
     if let Err(mistake) = experiment.select(&args.only, &args.conditions) {
@@ -74,7 +75,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     args.files.check()?;
     let mut backend = backend(args.backend.unwrap_or(experiment.backend))?;
     let mut tell = |run, came: &Observed| failure(&experiment, run, came);
-    let (done, ended) = Done::execute(backend.as_mut(), &experiment, &mut tell);
+    let (done, ended) = Done::execute(backend.as_mut(), &experiment, catalog, &mut tell);
     done.tell()?;
     done.write(&args.files)?;
     ended?;

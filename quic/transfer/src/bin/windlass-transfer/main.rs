@@ -9,7 +9,9 @@ mod send;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser};
+use windlass_cc::Catalog;
 
 /// Bulk transfer over QUIC with any of Windlass' algorithms.
 #[derive(Parser)]
@@ -25,12 +27,19 @@ enum Command {
     Recv(recv::Args),
 }
 
+/// Ends the program as clap does where a value of a flag is wrong.
+fn wrong_usage(what: &str) -> ! {
+    let error = Cli::command().error(ErrorKind::ValueValidation, what);
+    error.exit()
+}
+
 fn main() -> ExitCode {
-    for wrong in windlass_plugin::load_installed() {
+    let mut catalog = Catalog::new();
+    for wrong in windlass_plugin::load_installed(&mut catalog) {
         eprintln!("windlass: plugin: {wrong}");
     }
     windlass_terminal::end(match Cli::parse().command {
-        Command::Send(args) => send::run(args),
+        Command::Send(args) => send::run(args, &catalog),
         Command::Recv(args) => recv::run(args),
     })
 }

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use anyhow::Result;
 use serde_json::json;
-use windlass_cc::Settings;
+use windlass_cc::Catalog;
 use windlass_terminal::{byte_count, bytes, print, print_json, rate};
 use windlass_transfer::{Fingerprint, Progress, SendOptions, Sent, What, send};
 
 use crate::line::Line;
+use crate::wrong_usage;
 
 /// Send a file, or filling to measure with, over QUIC with any of the algorithms.
 ///
@@ -31,8 +32,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "S", value_parser = seconds)]
     seconds: Option<Duration>,
     /// Congestion control: NAME[:[PRESET][,PARAMETER=VALUE…]] (`windlass algorithm show NAME`).
-    #[arg(long, value_name = "NAME[:…]", default_value = "cubic", value_parser = str::parse::<Settings>)]
-    algorithm: Settings,
+    #[arg(long, value_name = "NAME[:…]", default_value = "cubic")]
+    algorithm: String,
     /// What `windlass recv` shows: take no other receiver.
     #[arg(long, value_name = "SHA256", required_unless_present = "insecure")]
     fingerprint: Option<Fingerprint>,
@@ -60,7 +61,11 @@ fn seconds(text: &str) -> Result<Duration, String> {
     }
 }
 
-pub(crate) fn run(args: Args) -> Result<ExitCode> {
+pub(crate) fn run(args: Args, catalog: &Catalog) -> Result<ExitCode> {
+    let algorithm = match catalog.settings(&args.algorithm) {
+        Ok(settings) => settings,
+        Err(wrong) => wrong_usage(&wrong.to_string()),
+    };
     let what = match (args.file, args.bytes, args.seconds) {
         (Some(file), ..) => What::File(file),
         (_, Some(bytes), _) => What::Bytes(bytes),
@@ -69,7 +74,7 @@ pub(crate) fn run(args: Args) -> Result<ExitCode> {
     let options = SendOptions {
         to: args.to,
         what,
-        algorithm: args.algorithm,
+        algorithm,
         fingerprint: args.fingerprint,
         csv: args.csv,
         qlog: args.qlog,
