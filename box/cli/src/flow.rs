@@ -1,44 +1,89 @@
 //! `windlass flow`.
 
+mod filter;
+
 use std::fmt::Write;
 use std::process::ExitCode;
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
+use filter::Filter;
 use windlass_daemon::control::{Answer, Request};
 use windlass_daemon::{AdviceReport, FlowReport};
 use windlass_terminal::{bytes, millis, rate};
 
 use crate::ask::{Control, unexpected};
-use windlass_terminal::{print, print_json};
+use crate::values;
+use windlass_terminal::{print, print_json, print_more};
+
+/// What clears a terminal and goes to its first line (ECMA-48: ED, CUP).
+const CLEAR: &str = "\x1b[2J\x1b[H";
 
 /// The governed flows.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// Show each of them, as `ss -ti` shows a socket.
-    Show {
-        /// As JSON, with units in the keys.
-        #[arg(short, long)]
-        json: bool,
-        #[command(flatten)]
-        control: Control,
-    },
+    Show(ShowArgs),
+}
+
+/// What to show, and how.
+#[derive(clap::Args)]
+pub(crate) struct ShowArgs {
+    /// As JSON, with units in the keys.
+    #[arg(short, long)]
+    json: bool,
+    #[command(flatten)]
+    filter: Filter,
+    /// Again and again: on a cleared screen, or as one line of JSON each time [default: 1s].
+    #[arg(long, value_name = "TIME", num_args = 0..=1, default_missing_value = "1s", value_parser = values::interval)]
+    watch: Option<Duration>,
+    #[command(flatten)]
+    control: Control,
 }
 
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
-    let Command::Show { json, control } = command;
-    let mut answer = control.ask(Request::Flows)?;
-    let Answer::Flows { flows, omitted } = &mut answer else {
+    let Command::Show(args) = command;
+    let Some(interval) = args.watch else {
+        let (flows, omitted) = ask(&args)?;
+        return match args.json {
+            true => print_json(&flows),
+            false => print(&lines(&flows, omitted)?),
+        };
+    };
+    loop {
+        let (flows, omitted) = ask(&args)?;
+        let text = match args.json {
+            true => format!("{}\n", serde_json::to_string(&flows)?),
+            false => format!("{CLEAR}{}", lines(&flows, omitted)?),
+        };
+        if !print_more(&text)? {
+            return Ok(ExitCode::SUCCESS);
+        }
+        thread::sleep(interval);
+    }
+}
+
+/// The flows that are wanted, by their addresses, and how many connections the daemon has left out.
+fn ask(args: &ShowArgs) -> Result<(Vec<FlowReport>, u64)> {
+    let answer = args.control.ask(Request::Flows)?;
+    let Answer::Flows { mut flows, omitted } = answer else {
         bail!(unexpected(&answer));
     };
+    flows.retain(|flow| args.filter.wants(flow));
     flows.sort_by(|a, b| a.flow.cmp(&b.flow));
-    if json {
-        return print_json(flows);
-    }
+    Ok((flows, omitted))
+}
+
+fn lines(flows: &[FlowReport], omitted: u64) -> Result<String> {
     let mut text: String = flows.iter().map(line).collect();
-    if *omitted > 0 {
-        writeln!(text, "… and {omitted} more connections")?;
+    if omitted > 0 {
+        writeln!(
+            text,
+            "… and {omitted} more connections, which were not looked at"
+        )?;
     }
-    print(&text)
+    Ok(text)
 }
 
 fn line(flow: &FlowReport) -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Command;
 use clap::builder::{PossibleValuesParser, TypedValueParser, ValueParser};
 use windlass_cc::{AlgorithmId, Catalog};
-use windlass_engine::{Redundancy, Side};
+use windlass_engine::{LimitedBy, Redundancy, Side};
 use windlass_policy::{Extent, IoMode, MODES, REDUNDANCIES};
 
 /// The command, with the algorithms of the catalog wherever it takes the name of one.
@@ -53,6 +53,35 @@ pub(crate) fn side() -> impl TypedValueParser<Value = Side> {
     one_of(&[("inside", Side::Inside), ("outside", Side::Outside)])
 }
 
+/// What limits a flow, by its name.
+pub(crate) fn limited_by() -> impl TypedValueParser<Value = LimitedBy> {
+    one_of(&[
+        ("sender", LimitedBy::Sender),
+        ("cwnd", LimitedBy::Cwnd),
+        ("pacing", LimitedBy::Pacing),
+        ("tenant", LimitedBy::Tenant),
+        ("receiver", LimitedBy::Receiver),
+        ("guess", LimitedBy::Guess),
+    ])
+}
+
+/// `500kbit`, `1mbit`, `2gbit`: bits per second.
+pub(crate) fn bits_per_second(text: &str) -> Result<u64, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &text[digits.len()..] {
+        "bit" => Some(1),
+        "kbit" => Some(1_000),
+        "mbit" => Some(1_000_000),
+        "gbit" => Some(1_000_000_000),
+        _ => None,
+    };
+    let number: Option<u64> = digits.parse().ok();
+    let rate = number
+        .zip(factor)
+        .and_then(|(n, factor)| n.checked_mul(factor));
+    rate.ok_or_else(|| "write a whole number and bit, kbit, mbit or gbit: 1mbit".to_owned())
+}
+
 fn one_of<T: Copy + Send + Sync + 'static>(
     named: &'static [(&'static str, T)],
 ) -> impl TypedValueParser<Value = T> {
@@ -80,6 +109,15 @@ pub(crate) fn interval(text: &str) -> Result<Duration, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rates() {
+        assert_eq!(bits_per_second("1mbit"), Ok(1_000_000));
+        assert_eq!(bits_per_second("500kbit"), Ok(500_000));
+        for wrong in ["", "1", "mbit", "1.5mbit", "1MB", "99999999999gbit"] {
+            assert!(bits_per_second(wrong).is_err(), "{wrong}");
+        }
+    }
 
     #[test]
     fn intervals() {

@@ -4,6 +4,8 @@
 mod netns;
 
 use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
@@ -42,6 +44,17 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
         shown.contains("10.77.0.1:8001>") && shown.contains("cwnd:"),
         "{shown}"
     );
+    let wanted = |more: &[&str]| {
+        let flows = daemon.json(&[&["flow", "show", "-j"], more].concat());
+        flows.as_array().unwrap().len()
+    };
+    assert_eq!(wanted(&["--client", "10.77.0.0/24"]), 1);
+    assert_eq!(wanted(&["--client", "10.77.0.1"]), 0);
+    assert_eq!(wanted(&["--rule", "nobody"]), 0);
+    assert_eq!(wanted(&["--slow", "1kbit"]), 0);
+    let refused = daemon.refused(&["flow", "show", "--limited-by", "nothing"]);
+    assert!(refused.contains("receiver"), "{refused}");
+    watch_three_times(&daemon);
     assert!(daemon.counter("engine", "flows_governed") >= 1);
     assert_eq!(daemon.json(&["status", "-j"])["bypass"], false);
 
@@ -74,6 +87,22 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
             .iter()
             .all(|l| l["time_ns"].is_u64() && l["cwnd_bytes"].is_u64())
     );
+}
+
+/// Lines of JSON come until their reader goes.
+fn watch_three_times(daemon: &Daemon) {
+    let mut command = Command::new(PROGRAM);
+    command.args(["flow", "show", "-j", "--watch", "20ms", "--control"]);
+    let command = command.arg(&daemon.control).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let acked = |line: String| {
+        let flows: Value = serde_json::from_str(&line).unwrap();
+        flows[0]["bytes_acked"].as_u64().unwrap()
+    };
+    let seen: Vec<u64> = lines.take(3).map(|line| acked(line.unwrap())).collect();
+    assert!(seen.len() == 3 && seen[0] < seen[2], "{seen:?}");
+    assert!(child.wait().unwrap().success(), "its reader has gone");
 }
 
 #[test]

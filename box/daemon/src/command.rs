@@ -3,8 +3,9 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Counters, FlowInfo, TenantInfo};
+use windlass_engine::{Counters, FlowInfo, Histograms, TenantInfo};
 use windlass_io::DriverStats;
+use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
 
 /// How long workers may take to answer.
@@ -41,6 +42,19 @@ pub(crate) struct Status {
     pub connections: usize,
     pub held_bytes: u64,
     pub bypass: bool,
+    pub histograms: Histograms,
+    pub worker: WorkerHistograms,
+}
+
+/// 1 µs to 100 ms.
+const BATCH_BOUNDS_NS: [u64; 16] = one_two_five(1000);
+
+histograms! {
+    /// What a worker measures of itself.
+    pub struct WorkerHistograms {
+        /// Time that a worker took for a batch of packets, from reading to sending.
+        batch_time_ns, Nanoseconds, &BATCH_BOUNDS_NS;
+    }
 }
 
 /// A worker has not answered in time.

@@ -20,6 +20,14 @@ pub enum RunError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Metrics cannot be served there.
+    #[error("metrics at {listen}: {reason} (another place can be named by listen in [metrics])")]
+    Metrics {
+        /// Where.
+        listen: String,
+        /// Why not.
+        reason: String,
+    },
     /// Somebody answers at the control socket.
     #[error(
         "another windlass runs: pid {pid} has the control socket {} (stop it, or name another socket \

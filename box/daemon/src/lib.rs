@@ -19,6 +19,7 @@ mod faults;
 mod footprint;
 mod interface_claim;
 mod memory;
+pub mod metrics;
 mod open;
 mod processor;
 mod regular_file;

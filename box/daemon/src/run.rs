@@ -20,7 +20,7 @@ use crate::memory::{self, Saver};
 use crate::open::Opened;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
-use crate::{RunError, Settings, changes};
+use crate::{RunError, Settings, changes, metrics};
 
 /// How often it is looked after what tells nobody of itself.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -49,6 +49,8 @@ pub fn run(
     let (events, incoming) = mpsc::channel();
     handle_signals(events.clone())?;
     let socket = Socket::bind(&settings.control_socket)?;
+    let metrics = settings.metrics.as_ref().map(metrics::Listener::bind);
+    let metrics = metrics.transpose()?;
     let sole = InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?;
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let trace = settings.trace.as_ref();
@@ -76,8 +78,10 @@ pub fn run(
     let reader = reader.map_err(RunError::thread)?;
     supervisor.opened().inspect(|what| opened(what));
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
+    let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
+    let scraped = scraped.transpose().map_err(RunError::thread)?;
     let outcome = watch(&mut supervisor, &handler, &reader, &incoming);
-    drop(server);
+    drop((server, scraped));
     let ended = supervisor.end();
     drop((saver, sole));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
 use windlass_io::{DriverConfig, Follows, Prefer, monotonic_ns};
-use windlass_policy::{Config, IoMode, Overrides, Policy, Priority};
+use windlass_policy::{Config, IoMode, MetricsListen, Overrides, Policy, Priority};
 
 use crate::{RunError, TraceSettings};
 
@@ -28,6 +28,8 @@ pub struct Settings {
     pub limits: Limits,
     /// Path of the control socket.
     pub control_socket: PathBuf,
+    /// Where metrics can be scraped.
+    pub metrics: Option<MetricsListen>,
     /// What to record.
     pub trace: Option<TraceSettings>,
     /// An interface that is gone is waited for; else the daemon ends.
@@ -106,6 +108,7 @@ impl Settings {
             cpus: device.cpus.clone(),
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
+            metrics: config.metrics.clone(),
             trace,
             waits: true,
             reload: None,

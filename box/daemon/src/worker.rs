@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use windlass_engine::{Engine, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 
-use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status};
+use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
 use crate::trace::Probe;
 
 /// Packets taken from one side before the other has its turn.
@@ -35,6 +35,7 @@ pub(crate) struct Worker<D> {
     /// A flood of SYNs is on.
     pressed: bool,
     turned_at: u64,
+    histograms: WorkerHistograms,
 }
 
 impl<D: Driver> Worker<D> {
@@ -54,6 +55,7 @@ impl<D: Driver> Worker<D> {
             missed: 0,
             pressed: false,
             turned_at: monotonic_ns(),
+            histograms: WorkerHistograms::default(),
         }
     }
 
@@ -80,6 +82,7 @@ impl<D: Driver> Worker<D> {
         if self.driver.missed() != self.missed {
             self.catch_up()?;
         }
+        let began = monotonic_ns();
         let mut count = 0;
         for side in [Side::Inside, Side::Outside] {
             count += self.driver.receive(side, BATCH_PACKETS, &mut self.rx)?;
@@ -108,6 +111,8 @@ impl<D: Driver> Worker<D> {
         }
         if count > 0 {
             self.driver.beat();
+            let took = monotonic_ns() - began;
+            self.histograms.batch_time_ns.record(took);
         }
         self.turned_at = now;
         Ok(count)
@@ -225,6 +230,8 @@ impl<D: Driver> Worker<D> {
             connections: self.engine.connections(),
             held_bytes: self.engine.held_bytes(),
             bypass: self.engine.bypass(),
+            histograms: *self.engine.histograms(),
+            worker: self.histograms,
         }
     }
 }

@@ -17,10 +17,19 @@ use anyhow::Result;
 /// # Errors
 /// The output cannot be written.
 pub fn print(text: &str) -> Result<ExitCode> {
+    print_more(text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to stdout; false if the reader has gone, and more is of no use.
+///
+/// # Errors
+/// The output cannot be written.
+pub fn print_more(text: &str) -> Result<bool> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-        Err(e) if e.kind() != ErrorKind::BrokenPipe => Err(e.into()),
-        _ => Ok(ExitCode::SUCCESS),
+        Err(e) if e.kind() == ErrorKind::BrokenPipe => Ok(false),
+        written => Ok(written.map(|()| true)?),
     }
 }
 

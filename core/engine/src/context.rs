@@ -5,7 +5,7 @@ use windlass_wire::Segment;
 
 use crate::decide::{Decide, Generation};
 use crate::tenants::Account;
-use crate::{Counters, Limits, Pkt, Pool, Side, Tx, TxChecksum};
+use crate::{Counters, Histograms, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
@@ -40,6 +40,7 @@ pub(crate) struct Context<'a, P: Pool> {
     pub pool: &'a mut P,
     pub out: &'a mut Vec<Tx>,
     pub counters: &'a mut Counters,
+    pub histograms: &'a mut Histograms,
     pub limits: &'a Limits,
     /// By [`crate::TenantId`].
     pub tenants: &'a mut [Account],

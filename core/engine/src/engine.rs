@@ -14,7 +14,7 @@ use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
-use crate::{FlowInfo, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
+use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
 use places::is_first_syn;
 
 /// Packets whose memory is fetched together.
@@ -38,6 +38,7 @@ pub struct Engine {
     wheel: Wheel,
     fired: Vec<u32>,
     counters: Counters,
+    histograms: Box<Histograms>,
     held: Held,
     tenants: Vec<Account>,
     bypass: bool,
@@ -65,6 +66,7 @@ impl Engine {
             wheel: Wheel::new(now),
             fired: Vec::new(),
             counters: Counters::default(),
+            histograms: Box::default(),
             held: Held::default(),
             bypass: false,
             memory_full: false,
@@ -314,6 +316,11 @@ impl Engine {
         &self.counters
     }
 
+    /// How its measurements are distributed.
+    pub fn histograms(&self) -> &Histograms {
+        &self.histograms
+    }
+
     /// What each tenant has sent, in the order of the policy.
     pub fn tenants(&self) -> impl Iterator<Item = &TenantInfo> + '_ {
         self.tenants.iter().map(|account| &account.info)
@@ -373,6 +380,7 @@ impl Engine {
             pool,
             out,
             counters: &mut self.counters,
+            histograms: &mut self.histograms,
             limits: &self.limits,
             held: &mut self.held,
             tenants: &mut self.tenants,

@@ -17,6 +17,7 @@ mod decide;
 mod engine;
 mod flow;
 mod forecast;
+mod histograms;
 mod limits;
 mod peer;
 mod port;
@@ -32,6 +33,7 @@ pub use decide::{
 pub use engine::Engine;
 pub use flow::{FlowFigures, FlowInfo, HeldBack, LimitedBy, Watched};
 pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
+pub use histograms::Histograms;
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Room, Side, Tx, TxChecksum};
 pub use tenants::{Tenant, TenantId, TenantInfo};

@@ -1,12 +1,16 @@
 //! One table of figures for everything that shows them.
 //!
 //! [`metrics!`] declares a struct of figures. Each field has a kind, a unit and a line of help.
-//! [`totals!`] does the same for figures that add up over workers. Whoever prints figures
+//! [`totals!`] does the same for figures that add up over workers, [`histograms!`] for distributions. Whoever prints figures
 //! (`windlass counters`, `windlass flow show`, traces, the control socket) reads this table and lists nothing by
 //! hand.
 #![forbid(unsafe_code)]
 
+mod histogram;
+
 use core::fmt;
+
+pub use histogram::{BOUNDS_MAX, Distribution, Histogram, one_two_five};
 
 /// How a figure behaves over time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +19,8 @@ pub enum Kind {
     Counter,
     /// It goes up and down.
     Gauge,
+    /// It counts values by their size.
+    Histogram,
 }
 
 impl Kind {
@@ -23,6 +29,7 @@ impl Kind {
         match self {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
+            Kind::Histogram => "histogram",
         }
     }
 }
@@ -36,8 +43,16 @@ pub enum Unit {
     Bytes,
     /// Bits per second.
     BitsPerSecond,
+    /// Bytes per second.
+    BytesPerSecond,
+    /// Seconds.
+    Seconds,
     /// Microseconds.
     Microseconds,
+    /// Nanoseconds.
+    Nanoseconds,
+    /// Thousandths of a ratio.
+    Permille,
 }
 
 impl Unit {
@@ -47,7 +62,11 @@ impl Unit {
             Unit::One => "1",
             Unit::Bytes => "bytes",
             Unit::BitsPerSecond => "bits/s",
+            Unit::BytesPerSecond => "bytes/s",
+            Unit::Seconds => "s",
             Unit::Microseconds => "us",
+            Unit::Nanoseconds => "ns",
+            Unit::Permille => "1/1000",
         }
     }
 }

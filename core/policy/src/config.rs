@@ -10,6 +10,7 @@ use crate::error::{ConfigError, Wrong};
 use crate::files;
 use crate::guard_config::GuardConfig;
 use crate::limits::BoxLimits;
+use crate::metrics_config::MetricsListen;
 use crate::policy::Policy;
 use crate::rule::Rule;
 use crate::settings::{Extent, Said};
@@ -38,6 +39,8 @@ pub struct Config {
     pub auto: AutoConfig,
     /// How rules are guarded, if they are.
     pub guard: Option<GuardConfig>,
+    /// Where metrics can be scraped, if they can.
+    pub metrics: Option<MetricsListen>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -61,6 +64,7 @@ impl Default for Config {
             rules: vec![Rule::everything(Said::nothing())],
             auto: AutoConfig::default(),
             guard: None,
+            metrics: None,
             switch_lists: Vec::new(),
         }
     }

@@ -8,6 +8,7 @@ use crate::device;
 use crate::error::Wrong;
 use crate::guard_config;
 use crate::limits;
+use crate::metrics_config;
 use crate::read::{self, Section, Value};
 use crate::rule::Rule;
 use crate::settings::{self, Known, Said};
@@ -88,6 +89,9 @@ fn read_first(
     }
     if let Some(value) = file.take("guard") {
         config.guard = Some(guard_config::read(value.section("[guard]")?)?);
+    }
+    if let Some(value) = file.take("metrics") {
+        config.metrics = metrics_config::read(value.section("[metrics]")?)?;
     }
     let mut default = Said::nothing();
     if let Some(value) = file.take("default") {

@@ -14,6 +14,11 @@ fn every_example_is_accepted() {
     let pages = [
         ("README.md", include_str!("../../../README.md"), 1),
         ("docs/policy.md", include_str!("../../../docs/policy.md"), 7),
+        (
+            "docs/metrics.md",
+            include_str!("../../../docs/metrics.md"),
+            1,
+        ),
     ];
     for (name, page, count) in pages {
         let blocks = blocks(page);

@@ -69,6 +69,7 @@ pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
 }
 
 fn exchange(stream: UnixStream, request: Request) -> io::Result<Answer> {
+    let stream = stream.into();
     let mut stream = Deadline::new(&stream, ANSWER_LIMIT);
     writeln!(stream, "{}", serde_json::to_string(&request)?)?;
     let mut line = String::new();

@@ -2,48 +2,68 @@
 
 use std::collections::BTreeMap;
 
-use windlass_engine::{Counters, FlowFigures, Side};
+use windlass_engine::{Counters, FlowFigures, Histograms, Side};
 use windlass_io::{FrameStats, SideStats, XdpCounters};
 use windlass_metric::{Metric, Reading};
 
-use crate::command::Status;
+use crate::command::{Status, WorkerHistograms};
+use crate::metrics::{BoxFigures, GuardFigures, PluginFigures};
 use crate::report::side_name;
 
 type Named = BTreeMap<String, u64>;
 
 /// Every figure that Windlass shows, under the heading where `windlass counters` and `windlass flow show -j` show it.
 /// Of those by side and by label, the table has one row for all.
-pub const METRICS: [(&str, &[Metric]); 5] = [
+pub const METRICS: [(&str, &[Metric]); 10] = [
     ("engine", Counters::METRICS),
     ("driver", FrameStats::METRICS),
     ("driver, by side (inside_, outside_)", SideStats::METRICS),
     ("xdp", XdpCounters::METRICS),
     ("flow", FlowFigures::METRICS),
+    ("box (metrics only)", BoxFigures::METRICS),
+    ("plugin (metrics only)", PluginFigures::METRICS),
+    ("guard (metrics only)", GuardFigures::METRICS),
+    ("engine (metrics only)", Histograms::METRICS),
+    ("worker (metrics only)", WorkerHistograms::METRICS),
 ];
 
-pub(super) fn of_engines(all: &[Status]) -> Named {
-    let mut sum = Counters::default();
-    for status in all {
-        sum.add(&status.counters);
-    }
-    named("", sum.each())
+/// The figures of all workers together.
+#[derive(Default)]
+pub(crate) struct Sums {
+    pub counters: Counters,
+    pub frames: FrameStats,
+    pub sides: [SideStats; 2],
+    pub engine: Histograms,
+    pub worker: WorkerHistograms,
 }
 
-pub(super) fn of_drivers(all: &[Status]) -> Named {
-    let mut frames = FrameStats::default();
-    let mut sides = [SideStats::default(); 2];
-    for status in all {
-        frames.add(&status.driver.frames);
-        for (sum, side) in sides.iter_mut().zip(&status.driver.sides) {
-            sum.add(side);
+impl Sums {
+    pub(crate) fn of(all: &[Status]) -> Sums {
+        let mut sums = Sums::default();
+        for status in all {
+            sums.counters.add(&status.counters);
+            sums.frames.add(&status.driver.frames);
+            for (sum, side) in sums.sides.iter_mut().zip(&status.driver.sides) {
+                sum.add(side);
+            }
+            sums.engine.add(&status.histograms);
+            sums.worker.add(&status.worker);
         }
+        sums
     }
-    let mut all = named("", frames.each());
-    for side in [Side::Inside, Side::Outside] {
-        let prefix = format!("{}_", side_name(side));
-        all.extend(named(&prefix, sides[side.index()].each()));
+
+    pub(super) fn of_engines(&self) -> Named {
+        named("", self.counters.each())
     }
-    all
+
+    pub(super) fn of_drivers(&self) -> Named {
+        let mut all = named("", self.frames.each());
+        for side in [Side::Inside, Side::Outside] {
+            let prefix = format!("{}_", side_name(side));
+            all.extend(named(&prefix, self.sides[side.index()].each()));
+        }
+        all
+    }
 }
 
 pub(super) fn of_xdp(xdp: &XdpCounters) -> Named {

@@ -1,23 +1,24 @@
 //! A connection on which everything must be over at a certain time, however it is divided.
 
 use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use socket2::Socket;
+
 /// A stream whose reads and writes fail with `TimedOut` once the time has come.
-pub(super) struct Deadline<'a> {
-    stream: &'a UnixStream,
+pub(crate) struct Deadline<'a> {
+    stream: &'a Socket,
     end: Instant,
 }
 
 impl<'a> Deadline<'a> {
-    pub(super) fn new(stream: &'a UnixStream, limit: Duration) -> Self {
+    pub(crate) fn new(stream: &'a Socket, limit: Duration) -> Self {
         let end = Instant::now() + limit;
         Deadline { stream, end }
     }
 
     /// Begins anew.
-    pub(super) fn restart(&mut self, limit: Duration) {
+    pub(crate) fn restart(&mut self, limit: Duration) {
         self.end = Instant::now() + limit;
     }
 

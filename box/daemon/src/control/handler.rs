@@ -5,12 +5,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
+use windlass_auto::guard::GuardReport;
 use windlass_cc::Catalog;
 use windlass_io::monotonic_ns;
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
 use super::comparisons::{self, AutoReport, TrialAnswer};
-use super::counters;
+use super::counters::{self, Sums};
 use super::live::{Condition, Live};
 use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
@@ -148,11 +149,17 @@ impl Handler {
     }
 
     fn guard(&self, hours: u32) -> Result<Answer, String> {
+        let report = self.guard_report(hours).ok_or(NO_GUARD)?;
+        Ok(Answer::Guard(report))
+    }
+
+    /// What the guard knows, with so many hours; `None`: nothing is guarded.
+    pub(crate) fn guard_report(&self, hours: u32) -> Option<GuardReport> {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let guard = policy.guard().cloned().ok_or(NO_GUARD)?;
+        let guard = policy.guard().cloned()?;
         drop(policy);
         let this_hour = (unix_ns() / NANOS_PER_HOUR) as u32;
-        Ok(Answer::Guard(guard.report(this_hour.saturating_sub(hours))))
+        Some(guard.report(this_hour.saturating_sub(hours)))
     }
 
     fn start_trial(
@@ -207,9 +214,10 @@ impl Handler {
     fn counters(&self) -> Result<Answer, String> {
         self.with_live(|live| {
             let all = live.workers.status().map_err(|e| e.to_string())?;
+            let sums = Sums::of(&all);
             Ok(Answer::Counters {
-                engine: counters::of_engines(&all),
-                driver: counters::of_drivers(&all),
+                engine: sums.of_engines(),
+                driver: sums.of_drivers(),
                 xdp: counters::of_xdp(&live.counters()?),
             })
         })

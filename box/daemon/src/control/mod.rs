@@ -19,11 +19,14 @@ mod socket;
 pub use client::{AskError, ask};
 pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
 pub use counters::METRICS;
+pub(crate) use counters::Sums;
+pub(crate) use deadline::Deadline;
 pub(crate) use handler::Handler;
 pub(crate) use live::{Condition, Live};
+pub(crate) use places::{Place, Places};
 pub use protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 pub(crate) use server::Server;
 pub(crate) use socket::Socket;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -2,16 +2,15 @@
 
 use std::collections::HashMap;
 use std::net::Shutdown;
-use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-/// Connections served at once.
-const PLACES: usize = 16;
+use socket2::Socket;
 
 /// Who has a place.
-#[derive(Default)]
-pub(super) struct Places {
+pub(crate) struct Places {
+    /// Connections served at once.
+    count: usize,
     taken: Mutex<Taken>,
 }
 
@@ -22,17 +21,24 @@ struct Taken {
 }
 
 struct Guest {
-    stream: UnixStream,
+    stream: Socket,
     /// Since when it has let the daemon wait; `None` while the daemon lets it wait.
     idle_since: Option<Instant>,
 }
 
 impl Places {
+    pub(crate) fn new(count: usize) -> Places {
+        Places {
+            count,
+            taken: Mutex::default(),
+        }
+    }
+
     /// A place for this connection. `None`: all others are being answered at this moment.
-    pub(super) fn take(self: &Arc<Self>, stream: &UnixStream) -> Option<Place> {
+    pub(crate) fn take(self: &Arc<Self>, stream: &Socket) -> Option<Place> {
         let stream = stream.try_clone().ok()?;
         let mut taken = self.lock();
-        if taken.by.len() >= PLACES {
+        if taken.by.len() >= self.count {
             let waiting = taken
                 .by
                 .iter()
@@ -60,14 +66,14 @@ impl Places {
 }
 
 /// One of them, until it is dropped.
-pub(super) struct Place {
+pub(crate) struct Place {
     places: Arc<Places>,
     number: u64,
 }
 
 impl Place {
     /// The daemon works for it, or waits for it again.
-    pub(super) fn set_busy(&self, busy: bool) {
+    pub(crate) fn set_busy(&self, busy: bool) {
         let mut taken = self.places.lock();
         if let Some(guest) = taken.by.get_mut(&self.number) {
             guest.idle_since = (!busy).then(Instant::now);

@@ -8,6 +8,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use socket2::Socket as Stream;
 
 use super::deadline::Deadline;
 use super::handler::Handler;
@@ -17,6 +18,8 @@ use super::socket::{Name, Socket};
 
 /// Longest request line, bytes.
 const REQUEST_MAX_BYTES: u64 = 1 << 20;
+/// Connections served at once.
+const PLACES: usize = 16;
 /// From when the daemon is ready for a request until its answer has been taken.
 const REQUEST_LIMIT: Duration = Duration::from_secs(10);
 /// How often it is looked whether the socket still has its name.
@@ -55,7 +58,7 @@ impl Drop for Server {
 }
 
 fn listen(mut socket: Socket, handler: &Arc<Handler>, stopped: &UnixStream) {
-    let places = Arc::new(Places::default());
+    let places = Arc::new(Places::new(PLACES));
     let mut told = None;
     loop {
         let mut fds =
@@ -67,7 +70,7 @@ fn listen(mut socket: Socket, handler: &Arc<Handler>, stopped: &UnixStream) {
         keep_name(&mut socket, &mut told);
         loop {
             match socket.listener.accept() {
-                Ok((stream, _)) => admit(stream, &places, handler),
+                Ok((stream, _)) => admit(stream.into(), &places, handler),
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => break,
                 Err(_) => {
                     thread::sleep(REFUSED_PAUSE);
@@ -97,7 +100,7 @@ fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
     }
 }
 
-fn admit(stream: UnixStream, places: &Arc<Places>, handler: &Arc<Handler>) {
+fn admit(stream: Stream, places: &Arc<Places>, handler: &Arc<Handler>) {
     // What is accepted from a listener that does not block blocks, on Linux.
     let Some(place) = places.take(&stream) else {
         let why = "too many requests are being answered: try again later";
@@ -112,7 +115,7 @@ fn admit(stream: UnixStream, places: &Arc<Places>, handler: &Arc<Handler>) {
         .spawn(serve);
 }
 
-fn serve(stream: &UnixStream, place: &Place, handler: &Handler) -> io::Result<()> {
+fn serve(stream: &Stream, place: &Place, handler: &Handler) -> io::Result<()> {
     let mut reader = BufReader::new(Deadline::new(stream, REQUEST_LIMIT));
     loop {
         reader.get_mut().restart(REQUEST_LIMIT);
@@ -146,7 +149,7 @@ fn serve(stream: &UnixStream, place: &Place, handler: &Handler) -> io::Result<()
 }
 
 /// Nobody is waited for: the line goes where there is room for it.
-fn refuse(mut stream: &UnixStream, why: &str) -> io::Result<()> {
+fn refuse(mut stream: &Stream, why: &str) -> io::Result<()> {
     stream.set_nonblocking(true)?;
     let error = why.to_owned();
     send(&mut stream, &Answer::Error { error })

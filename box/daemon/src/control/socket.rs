@@ -20,7 +20,7 @@ const FOLDER_MODE: u32 = 0o755;
 /// A socket that is listened on; its name goes with it.
 #[derive(Debug)]
 pub(crate) struct Socket {
-    pub(super) listener: UnixListener,
+    pub(crate) listener: UnixListener,
     path: PathBuf,
     /// Which file it is.
     file: (u64, u64),

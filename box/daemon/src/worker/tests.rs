@@ -1,13 +1,17 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use windlass_engine::{AlgorithmId, Limits, Pool, Verdict};
 use windlass_io::DriverStats;
-use windlass_wire::FlowKey;
+use windlass_policy::Config;
+use windlass_wire::{Addr, Flags, FlowKey, FrameSpec, OptionWriter};
 
 use super::*;
 use crate::command::Workers;
+use crate::control::tests::handler;
+use crate::metrics::{self, Format};
 
 type Sent = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
 
@@ -213,4 +217,82 @@ fn a_driver_that_fails_ends_the_worker_with_its_error() {
     let (_workers, mut commands) = Workers::new(1);
     let ended = Worker::new(driver, engine(), commands.remove(0), None).run();
     assert_eq!(ended.unwrap_err().raw_os_error(), Some(nix::libc::ENETDOWN));
+}
+
+/// The three segments that open this connection, from a client outside to a server inside.
+fn handshake(number: u32) -> [(Side, Vec<u8>); 3] {
+    let addr = |ip: [u8; 4]| Addr::from(std::net::IpAddr::from(ip));
+    let [_, high, middle, low] = (number / 50_000).to_be_bytes();
+    let from_server = FlowKey {
+        src: addr([10, 0, 0, 1]),
+        dst: addr([100, high, middle, low]),
+        src_port: 443,
+        dst_port: (number % 50_000) as u16 + 10_000,
+        vlan: 0,
+        inner_vlan: 0,
+    };
+    let segment = |from, seq, ack, flags: Flags| {
+        let key = match from {
+            Side::Inside => from_server,
+            Side::Outside => from_server.reversed(),
+        };
+        let options = OptionWriter::new().mss(1460).sack_permitted();
+        let spec = FrameSpec {
+            key,
+            seq,
+            ack,
+            flags,
+            window: 60_000,
+            options: match flags.has(Flags::SYN) {
+                true => options.nop().window_scale(7).into(),
+                false => Vec::new(),
+            },
+            ..FrameSpec::default()
+        };
+        (from, spec.build())
+    };
+    [
+        segment(Side::Outside, 0, 0, Flags::SYN),
+        segment(Side::Inside, 0, 1, Flags::SYN.with(Flags::ACK)),
+        segment(Side::Outside, 1, 1, Flags::ACK),
+    ]
+}
+
+/// `cargo test -p windlass-daemon a_scrape_with -- --nocapture` prints how long one takes.
+#[test]
+fn a_scrape_with_20_000_connections_takes_less_than_50_ms() {
+    const CONNECTIONS: u32 = 20_000;
+    const LIMIT: Duration = Duration::from_millis(50);
+    let limits = Limits {
+        flows_per_prefix: CONNECTIONS as usize,
+        ..Limits::default()
+    };
+    let verdict = Verdict::enforce(AlgorithmId::Reno);
+    let mut engine = Engine::new(Box::new(verdict), limits, monotonic_ns(), 1);
+    let (mut driver, mut out) = (Memory::default(), Vec::new());
+    for (from, bytes) in (0..CONNECTIONS).flat_map(handshake) {
+        let pkt = driver.add(bytes);
+        engine.on_packets(monotonic_ns(), from, &[pkt], &mut driver, &mut out);
+        out.clear();
+    }
+    let (workers, mut commands) = Workers::new(1);
+    let worker = Worker::new(driver, engine, commands.remove(0), None);
+    let thread = thread::spawn(move || worker.run());
+    let handler = handler(workers.clone(), Config::default().policy(), Arc::default());
+    let mut times: Vec<Duration> = (0..21)
+        .map(|_| {
+            let start = Instant::now();
+            let text = metrics::write(&metrics::collect(&handler), Format::OpenMetrics).unwrap();
+            let took = start.elapsed();
+            assert!(text.contains(&format!("windlass_connections {CONNECTIONS}\n")));
+            assert!(text.contains("windlass_engine_flows_governed_total 20000\n"));
+            took
+        })
+        .collect();
+    times.sort_unstable();
+    let [median, longest] = [times[10], times[20]];
+    eprintln!("a scrape with {CONNECTIONS} connections: {median:?}, {longest:?} at most");
+    assert!(median < LIMIT, "{median:?}");
+    workers.stop();
+    thread.join().unwrap().unwrap();
 }

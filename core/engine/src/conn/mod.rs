@@ -257,7 +257,7 @@ impl Conn {
             if last {
                 flow.end_transfer();
             }
-            if let Some((verdict, transfer)) = flow.take_transfer(ctx.generation) {
+            if let Some((verdict, transfer)) = flow.take_transfer(ctx) {
                 let key = &segment.key.reversed();
                 ctx.policy.learn(&verdict, key, &transfer, ctx.now);
             }
@@ -350,7 +350,7 @@ impl Conn {
                 PassReason::Closed => ctx.now,
                 _ => flow.acked_at(),
             });
-            if let Some((verdict, transfer)) = flow.take_transfer(ctx.generation) {
+            if let Some((verdict, transfer)) = flow.take_transfer(ctx) {
                 ctx.policy.learn(&verdict, &key, &transfer, ctx.now);
             }
         }

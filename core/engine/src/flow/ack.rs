@@ -243,7 +243,8 @@ impl Flow {
             // Without SACK, what waited behind the hole is acknowledged late (RFC 6298 §3).
             score.ack.set_rtt(None);
         }
-        if score.ack.rtt().is_some() {
+        if let Some(rtt) = score.ack.rtt() {
+            ctx.histograms.rtt_ns.record(rtt);
             self.board.allow_probe();
         }
         self.host.measure(&mut score.ack, now);

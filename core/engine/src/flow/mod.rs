@@ -366,14 +366,18 @@ impl Flow {
 
     /// A transfer that has ended, once, with whom it concerns. What the fallback of a plugin has carried says nothing of the
     /// plugin, but of the rule.
-    pub(crate) fn take_transfer(&mut self, generation: Generation) -> Option<(Verdict, Transfer)> {
+    pub(crate) fn take_transfer<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+    ) -> Option<(Verdict, Transfer)> {
         let transfer = self.cold.transfers.take()?;
+        ctx.histograms.note_transfer(&transfer);
         let mut verdict = self.verdict;
         if self.host.controller().failed().is_some() || !transfer.complete {
             verdict.arm = None;
         }
         let concerns = verdict.arm.is_some() || verdict.drawn.is_some();
-        (concerns && self.generation == generation).then_some((verdict, transfer))
+        (concerns && self.generation == ctx.generation).then_some((verdict, transfer))
     }
 
     /// When the receiver last acknowledged anything.

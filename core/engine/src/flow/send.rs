@@ -157,6 +157,7 @@ impl Flow {
         });
         if !left.again {
             ctx.counters.bytes_sent += left.len;
+            self.note_hold_time(ctx, index);
         }
         self.pacing.last_sent_at = ctx.now;
         let rate = self.pacing.rate;
@@ -164,6 +165,14 @@ impl Flow {
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, longest);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
+    }
+
+    /// How long the piece at `index`, which leaves for the first time, has been in the box.
+    fn note_hold_time<P: Pool>(&self, ctx: &mut Context<'_, P>, index: usize) {
+        if self.enforcing() {
+            let held = ctx.now - self.board.piece(index).arrived_at;
+            ctx.histograms.hold_time_ns.record(held);
+        }
     }
 
     /// Sets the bytes per second at which packets leave, after an event that may change them: the algorithm's, or for one that asks for none the

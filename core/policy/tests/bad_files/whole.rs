@@ -52,6 +52,24 @@ pub const BAD: &[Bad] = &[
         "other side",
     ),
     (
+        "version = 1\n[metrics]\nlisten = \"localhost:9469\"\n",
+        (3, 10),
+        "\"localhost:9469\" is no address",
+        "127.0.0.1:9469",
+    ),
+    (
+        "version = 1\n[metrics]\nlisten = \"unix:m.sock\"\n",
+        (3, 10),
+        "\"unix:m.sock\" is no address",
+        "unix:/run/windlass/metrics.sock",
+    ),
+    (
+        "version = 1\n[metrics]\nport = 9469\n",
+        (3, 1),
+        "unknown key \"port\" in [metrics]",
+        "listen",
+    ),
+    (
         "version = 1\n[box]\nframes = 12\n",
         (3, 10),
         "frames is out of range: 12",

@@ -1,6 +1,7 @@
 //! The control socket with workers that are made up.
 
 mod answers;
+mod metrics;
 mod slow_clients;
 mod trials;
 
@@ -107,6 +108,40 @@ fn info(port: u16) -> FlowInfo {
     }
 }
 
+/// What answers for these workers, without a wire.
+pub(crate) fn handler(
+    workers: Workers,
+    policy: Policy,
+    log: Arc<Mutex<Vec<String>>>,
+) -> Arc<Handler> {
+    let live = Live {
+        workers,
+        wire: Mutex::new(Box::new(FakeWire(log))),
+        driver: DriverInfo {
+            mode: Mode::Native,
+            zero_copy: false,
+            queues: 2,
+            tx_checksum: true,
+            multi_buffer: true,
+            tx_budget: 32,
+            fail_open: true,
+            partial_checksums: [true, true],
+            max_packet: 1522,
+        },
+    };
+    Arc::new(Handler {
+        live: RwLock::new(Some(live)),
+        condition: Mutex::new(Condition::default()),
+        ports: policy.governed_ports().unwrap_or_default(),
+        policy: Arc::new(RwLock::new(policy)),
+        catalog: RwLock::default(),
+        bypass: AtomicBool::new(false),
+        inside: "lan".to_owned(),
+        outside: "wan".to_owned(),
+        started: Instant::now(),
+    })
+}
+
 /// A daemon without packets: two workers, of which the second may be deaf.
 struct Fake {
     folder: TempDir,
@@ -151,6 +186,7 @@ impl Fake {
                                 connections: 3,
                                 held_bytes: 10,
                                 bypass,
+                                ..Status::default()
                             };
                             answer.send(status).unwrap();
                         }
@@ -179,32 +215,7 @@ impl Fake {
             })
         });
         let threads = threads.collect();
-        let live = Live {
-            workers: workers.clone(),
-            wire: Mutex::new(Box::new(FakeWire(Arc::clone(&log)))),
-            driver: DriverInfo {
-                mode: Mode::Native,
-                zero_copy: false,
-                queues: 2,
-                tx_checksum: true,
-                multi_buffer: true,
-                tx_budget: 32,
-                fail_open: true,
-                partial_checksums: [true, true],
-                max_packet: 1522,
-            },
-        };
-        let handler = Arc::new(Handler {
-            live: RwLock::new(Some(live)),
-            condition: Mutex::new(Condition::default()),
-            ports: policy.governed_ports().unwrap_or_default(),
-            policy: Arc::new(RwLock::new(policy)),
-            catalog: RwLock::default(),
-            bypass: AtomicBool::new(false),
-            inside: "lan".to_owned(),
-            outside: "wan".to_owned(),
-            started: Instant::now(),
-        });
+        let handler = handler(workers.clone(), policy, Arc::clone(&log));
         let socket = Socket::bind(&path).unwrap();
         let server = Server::start(socket, Arc::clone(&handler)).unwrap();
         Fake {

@@ -47,6 +47,7 @@ fn a_deadline_is_one_for_the_whole_request() {
     let start = Instant::now();
     let limit = Duration::from_millis(100);
     let mut line = String::new();
+    let near = near.into();
     let error = BufReader::new(deadline::Deadline::new(&near, limit))
         .read_line(&mut line)
         .unwrap_err();
