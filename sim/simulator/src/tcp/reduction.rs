@@ -174,7 +174,6 @@ impl Sender {
     pub(super) fn echo_is_older(&self, ack: &Ack) -> bool {
         match (self.undo.stamp, ack.echo) {
             (Some(stamp), Some(echo)) => echo != 0 && (echo.wrapping_sub(stamp) as i32) < 0,
-            (None, Some(_)) => self.sack,
             _ => false,
         }
     }
