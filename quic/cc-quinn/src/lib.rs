@@ -6,5 +6,5 @@ mod path;
 
 pub use factory::{CongestionControl, NotAWindow};
 pub use path::PathController;
-pub use windlass_cc::{AlgorithmId, Settings, Value};
+pub use windlass_cc::{AlgorithmId, Catalog, Settings, Value};
 pub use windlass_cc_quic::Report;

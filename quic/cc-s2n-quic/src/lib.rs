@@ -9,5 +9,5 @@ mod path;
 pub use endpoint::CongestionControl;
 pub use observer::Observer;
 pub use path::PathController;
-pub use windlass_cc::{AlgorithmId, Phase, Settings, Value};
+pub use windlass_cc::{AlgorithmId, Catalog, Phase, Settings, Value};
 pub use windlass_cc_quic::Report;
