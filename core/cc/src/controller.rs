@@ -57,6 +57,11 @@ impl Controller {
         controller
     }
 
+    /// What stands in a host that has been read until its own is put back ([`crate::Host::install`]).
+    pub(crate) fn to_be_imported() -> Controller {
+        Controller::new(AlgorithmId::Reno, &Path::new(0), 0)
+    }
+
     pub(crate) fn parts(&self) -> (&Algorithm, Rest) {
         let rest = (self.prr, self.warm.clone(), self.mss, self.control);
         (&self.algorithm, rest)

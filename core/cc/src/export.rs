@@ -1,16 +1,17 @@
-//! A controller as bytes: to carry the flows of one process over to the next.
+//! A controller, and how an algorithm is set, as data: to carry the flows of one process over to the next.
 
 use core::fmt;
+
+use serde::{Deserialize, Serialize};
 
 use crc::{CRC_32_ISCSI, Crc};
 use postcard::Deserializer;
 use postcard::de_flavors::Slice;
 use postcard::de_flavors::crc::CrcModifier;
-use serde::Deserialize;
 use serde::de::DeserializeSeed;
 
 use crate::controller::Rest;
-use crate::{Catalog, Controller};
+use crate::{Catalog, Controller, Range, Settings, Value};
 
 /// Raised whenever the state of an algorithm changes its fields.
 const VERSION: u16 = 3;
@@ -71,10 +72,95 @@ impl Controller {
     }
 }
 
+/// [`Settings`] by names, which mean the same in another process.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SettingsByName {
+    algorithm: String,
+    /// Of a plugin.
+    fallback: Option<String>,
+    values: Vec<(String, Setting)>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Setting {
+    Number(f64),
+    Flag(bool),
+    Choice(String),
+}
+
+impl Settings {
+    /// The names of algorithm and parameters, and their values.
+    pub fn by_name(&self) -> SettingsByName {
+        let values = self.id().parameters().iter().filter_map(|parameter| {
+            let value = match self.get(parameter.name)? {
+                Value::Number(number) => Setting::Number(number),
+                Value::Flag(flag) => Setting::Flag(flag),
+                Value::Choice(word) => Setting::Choice(word.to_owned()),
+            };
+            Some((parameter.name.to_owned(), value))
+        });
+        SettingsByName {
+            algorithm: self.id().name().to_owned(),
+            fallback: self.fallback().map(|id| id.name().to_owned()),
+            values: values.collect(),
+        }
+    }
+}
+
+impl SettingsByName {
+    /// What they name in this catalog; `None` if it has no such algorithm. A parameter that the algorithm does not have,
+    /// or not so, keeps its default.
+    pub fn find(&self, catalog: &Catalog) -> Option<Settings> {
+        let mut settings = Settings::from(catalog.algorithm(&self.algorithm).ok()?);
+        if let Some(fallback) = self.fallback.as_deref().and_then(|name| name.parse().ok()) {
+            settings = settings.with_fallback(fallback);
+        }
+        for (name, setting) in &self.values {
+            let Ok(parameter) = settings.parameter(name) else {
+                continue;
+            };
+            let value = match (setting, &parameter.range) {
+                (Setting::Number(number), _) => Some(Value::Number(*number)),
+                (Setting::Flag(flag), _) => Some(Value::Flag(*flag)),
+                (Setting::Choice(word), Range::Choice(words)) => {
+                    let known = words.iter().find(|known| *known == word);
+                    known.map(|word| Value::Choice(word))
+                }
+                (Setting::Choice(_), _) => None,
+            };
+            if let Some(value) = value {
+                _ = settings.set(name, value);
+            }
+        }
+        Some(settings)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::{AlgorithmId, Path};
+
+    #[test]
+    fn settings_mean_the_same_by_name() {
+        let catalog = Catalog::new();
+        for id in AlgorithmId::ALL {
+            let mut presets = vec![Settings::from(*id)];
+            for preset in id.presets() {
+                let mut settings = Settings::from(*id);
+                settings.apply_preset(preset.name).unwrap();
+                presets.push(settings);
+            }
+            for settings in presets {
+                assert_eq!(settings.by_name().find(&catalog), Some(settings), "{id}");
+            }
+        }
+        let unknown = SettingsByName {
+            algorithm: "none".to_owned(),
+            ..Settings::from(AlgorithmId::Bbr).by_name()
+        };
+        assert_eq!(unknown.find(&catalog), None);
+    }
 
     #[test]
     fn damage_is_noticed_wherever_it_is() {

@@ -83,7 +83,7 @@ pub use catalog::{Catalog, PLUGINS_MAX};
 pub use controller::{Controller, Failed};
 pub use estimates::{Estimates, Steps};
 pub use event::{AckEvent, CongestionEvent, Control, Phase, RateSample, SendEvent, Signal};
-pub use export::ImportError;
+pub use export::{ImportError, SettingsByName};
 pub use host::Host;
 pub use parameter::{
     NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,

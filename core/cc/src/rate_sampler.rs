@@ -1,10 +1,12 @@
 //! Delivery-rate samples (draft-ietf-ccwg-bbr, "Delivery Rate Samples"; Linux 6.1 `tcp_rate.c`),
 //! for senders that feed an algorithm.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Nanos, RateSample, rate_over};
 
 /// What a packet remembers of the connection when it is sent.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RateSnapshot {
     delivered: u64,
     delivered_at: Nanos,
@@ -27,7 +29,7 @@ struct Delivered {
 }
 
 /// Connection state of the sampler.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct RateSampler {
     /// `C.delivered`, bytes.
     pub delivered: u64,

@@ -3,9 +3,12 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+use slab::Slab;
 use windlass_cc::Nanos;
 use windlass_wire::Addr;
 
+use crate::conn::Conn;
 use crate::{Limits, PassReason};
 
 /// Prefixes are told apart by a hash of so many values: two that meet share a share.
@@ -19,7 +22,7 @@ const V4_PREFIX_BITS: u32 = 96 + 24;
 const PRESSED_FRACTION: usize = 4;
 
 /// The part of the books that a connection belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Bucket(u16);
 
 /// What those of one prefix have.
@@ -48,6 +51,30 @@ impl Admission {
             pressed: false,
             by_prefix: vec![Share::default(); BUCKETS],
             seed,
+        }
+    }
+
+    /// What keeps others from choosing their bucket.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// The books of these connections, by their number, which had this seed.
+    pub(crate) fn restore(&mut self, seed: u64, conns: &Slab<Conn>) {
+        *self = Admission::new(seed);
+        for (_, conn) in conns {
+            self.by_prefix[usize::from(conn.bucket.0)].connections += 1;
+        }
+        let mut under_way: Vec<(u32, Nanos, Bucket)> = conns
+            .iter()
+            .filter(|(_, conn)| conn.half_open)
+            .map(|(index, conn)| (index as u32, conn.began, conn.bucket))
+            .collect();
+        under_way.sort_by_key(|&(_, began, _)| began);
+        self.half_open = under_way.len();
+        for (index, began, bucket) in under_way {
+            self.by_prefix[usize::from(bucket.0)].half_open += 1;
+            self.queue.push_back((index, began));
         }
     }
 

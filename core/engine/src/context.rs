@@ -1,5 +1,6 @@
 //! What every step of the engine works with.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
@@ -11,7 +12,7 @@ use crate::{Counters, Histograms, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 const TCP_CHECKSUM_OFFSET: u16 = 16;
 
 /// Packets and bytes held for repair.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Held {
     pub bytes: u64,
     /// Those that wait to be shown to a sender count as well.

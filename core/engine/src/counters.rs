@@ -1,10 +1,11 @@
 //! What the engine counts.
 
+use serde::{Deserialize, Serialize};
 use windlass_metric::{labels, totals};
 
 labels! {
     /// Why packets of a connection pass unchanged.
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
     pub enum PassReason {
         /// Not IPv4 or IPv6.
         NotIp = "not_ip",

@@ -1,12 +1,13 @@
 //! What the engine asks of policy: who is governed, in which mode, by what.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Settings};
 use windlass_wire::FlowKey;
 
 use crate::{Side, Tenant, TenantId};
 
 /// How far the engine may go with a flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Mode {
     /// Measure, change nothing.
     Observe,
@@ -30,7 +31,7 @@ impl Mode {
 
 /// Second copies of packets, sent a little later in idle pacing slots only (Flach et al. 2013,
 /// "gentle aggression").
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Redundancy {
     /// Copies of retransmissions.
     pub repairs: bool,
@@ -69,11 +70,12 @@ impl Redundancy {
 }
 
 /// What policy wants for one direction of one connection.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Verdict {
     /// How far to go.
     pub mode: Mode,
-    /// The congestion control, with its parameters.
+    /// The congestion control, with its parameters. Its names are written apart: only a catalog can read them back.
+    #[serde(skip, default = "to_be_named")]
     pub algorithm: Settings,
     /// Copies.
     pub redundancy: Redundancy,
@@ -102,12 +104,17 @@ pub struct Verdict {
     pub drawn: Option<Drawn>,
 }
 
+/// What stands in a verdict that has been read until its algorithm is named.
+fn to_be_named() -> Settings {
+    Settings::from(windlass_cc::AlgorithmId::Reno)
+}
+
 /// Counts the policies of an engine. Tenants, rules, arms and lists of conditions are numbers in one of them.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Generation(pub(crate) u32);
 
 /// One of several algorithms that are compared.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arm {
     /// By whom.
     pub by: Comparison,
@@ -116,7 +123,7 @@ pub struct Arm {
 }
 
 /// Who compares algorithms.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Comparison {
     /// Policy learns which is best for whom.
     Auto,
@@ -135,7 +142,7 @@ impl Comparison {
 }
 
 /// What a flow has drawn whose rule is compared with doing nothing ([`Decide::hold_out`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Drawn {
     /// The number that policy gives the rule for this.
     pub rule: u16,
@@ -159,7 +166,7 @@ pub struct Transfer {
 }
 
 /// A list of conditions on the live path, kept by policy ([`Decide::choose`]).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Switching {
     /// Which list.
     pub list: u16,
@@ -202,7 +209,7 @@ pub struct Choice {
 }
 
 /// Who says that the network has marked packets.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Feedback {
     /// The receiver, where the ends have agreed on ECN.
     #[default]

@@ -1,5 +1,6 @@
 //! The engine: the flow table, and the way of a packet through it.
 
+mod export;
 mod places;
 
 use foldhash::fast::FixedState;
@@ -15,6 +16,7 @@ use crate::decide::{Decide, Generation};
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
 use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
+pub use export::{Carried, StateError};
 use places::is_first_syn;
 
 /// Packets whose memory is fetched together.
@@ -300,15 +302,21 @@ impl Engine {
     /// that the new policy leaves alone keeps its algorithm, and its tenant if there is still one of that name; the
     /// conditions and comparisons of the old policy have gone with it.
     pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
+        self.policy = policy;
+        self.take_up_policy(now);
+    }
+
+    /// The policy is another one than that of which tenants and flows have their numbers.
+    fn take_up_policy(&mut self, now: Nanos) {
+        let policy = &*self.policy;
         let tenants = tenants::open(policy.tenants(), &self.tenants);
         let renamed = tenants::renamed(&self.tenants, &tenants);
         let generation = Generation(self.generation.0.wrapping_add(1));
         self.generation = generation;
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(&*policy, generation, &renamed, now, &mut self.counters);
+            conn.adopt(policy, generation, &renamed, now, &mut self.counters);
         }
         self.tenants = tenants;
-        self.policy = policy;
     }
 
     /// What has been counted.

@@ -30,7 +30,7 @@ pub use decide::{
     Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,
     Transfer, Verdict,
 };
-pub use engine::Engine;
+pub use engine::{Carried, Engine, StateError};
 pub use flow::{FlowFigures, FlowInfo, HeldBack, LimitedBy, Watched};
 pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
 pub use histograms::Histograms;

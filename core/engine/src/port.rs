@@ -1,10 +1,11 @@
 //! The boundary between the engine and whatever moves packets for it.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::{Segment, verify_tcp};
 
 /// One of the two sides of the box.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Side {
     /// Where the governed senders usually are.
     Inside,
@@ -28,7 +29,7 @@ impl Side {
 }
 
 /// A handle to a packet in a [`Pool`]. Whoever has one owns one reference to the packet.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Pkt(pub u32);
 
 /// How much packet memory there is for what is held.

@@ -1,9 +1,10 @@
 //! Who the flows belong to: what a tenant may send in all, and what it has sent.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos};
 
 /// Index of a tenant in [`crate::Decide::tenants`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TenantId(pub u16);
 
 /// A tenant, as policy describes it.
@@ -16,7 +17,7 @@ pub struct Tenant {
 }
 
 /// What a tenant has sent.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct TenantInfo {
     /// Its name.
     pub name: String,
@@ -44,7 +45,7 @@ impl TenantInfo {
 const CREDIT: Nanos = MILLISECOND;
 
 /// One tenant at work.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Account {
     pub info: TenantInfo,
     /// When the next packet of the tenant may leave.

@@ -4,11 +4,13 @@ use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use core::str::FromStr;
 
+use serde::{Deserialize, Serialize};
+
 /// Largest VLAN id (IEEE 802.1Q; 4095 is reserved).
 const VLAN_MAX: u16 = 4094;
 
 /// An IPv4 or IPv6 address; IPv4 is kept as ::ffff:a.b.c.d (RFC 4291 §2.5.5.2).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct Addr(pub u128);
 
 impl Addr {
@@ -56,7 +58,7 @@ impl fmt::Display for Addr {
 }
 
 /// The 5-tuple of a TCP packet (protocol understood) and the VLANs it was seen in.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize)]
 pub struct FlowKey {
     /// Source address.
     pub src: Addr,

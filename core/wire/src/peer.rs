@@ -5,6 +5,8 @@
 //! without padding. The counts go on for ever and wrap, like those of AccECN (RFC 9768 §3.2): a
 //! report that is lost is made up for by the next.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Segment, options};
 
 /// Tells our experiments from others (RFC 6994 §3).
@@ -17,7 +19,7 @@ const REPORT_BYTES: usize = 12;
 const REPORT_ALONE_BYTES: usize = 16;
 
 /// Payload bytes that have arrived, second copies included. Both counts wrap.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct MarkedBytes {
     /// All of them.
     pub total: u32,

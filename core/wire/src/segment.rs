@@ -1,9 +1,11 @@
 //! A validated TCP segment: everything the engine wants to know of a frame, read once.
 
+use serde::{Deserialize, Serialize};
+
 use crate::FlowKey;
 
 /// TCP flags (RFC 9293 §3.1; AE: RFC 9768).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug, Serialize, Deserialize)]
 pub struct Flags(pub u16);
 
 impl Flags {
@@ -81,7 +83,7 @@ impl Ecn {
 }
 
 /// The timestamps option (RFC 7323 §3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Timestamps {
     /// TSval.
     pub val: u32,

@@ -1,5 +1,7 @@
 //! ACKs made from the headers of a packet seen before.
 
+use serde::{Deserialize, Serialize};
+
 use crate::options::{self, ALIGNED_TIMESTAMPS, NOP};
 use crate::{Addr, ChecksumState, Flags, SackBlocks, Segment, Timestamps, headers};
 
@@ -9,13 +11,37 @@ const HEADERS_MAX_BYTES: usize = LINK_MAX_BYTES + 40;
 
 /// Headers up to and including IP of a packet, from which pure ACKs in the same direction can be
 /// made. IPv4 options and IPv6 extension headers are not carried over.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Template {
     /// Link and IP header; the latter with open length and checksum.
+    #[serde(with = "as_bytes")]
     headers: [u8; HEADERS_MAX_BYTES],
     link_len: u8,
     v6: bool,
     ports: [u8; 4],
+}
+
+/// The headers as a string of bytes: serde knows arrays of up to 32 elements.
+mod as_bytes {
+    use serde::de::{Deserialize, Deserializer, Error};
+    use serde::ser::{Serialize, Serializer};
+
+    use super::HEADERS_MAX_BYTES;
+
+    pub(super) fn serialize<S: Serializer>(
+        headers: &[u8; HEADERS_MAX_BYTES],
+        to: S,
+    ) -> Result<S::Ok, S::Error> {
+        headers.as_slice().serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<[u8; HEADERS_MAX_BYTES], D::Error> {
+        let bytes = <&[u8]>::deserialize(from)?;
+        let wrong = |_| D::Error::invalid_length(bytes.len(), &"the headers of a packet");
+        bytes.try_into().map_err(wrong)
+    }
 }
 
 /// What a pure ACK says.

@@ -1,5 +1,6 @@
 //! The engine as a box in the middle.
 
+use windlass_cc::Catalog;
 use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, Pkt, Side, Tx, TxChecksum};
 use windlass_wire::complete_checksum;
 
@@ -13,6 +14,17 @@ pub struct EngineBox {
     txs: Vec<Tx>,
     samples: Option<Samples>,
     stalling: Option<Stalling>,
+    handing_over: Option<HandingOver>,
+}
+
+/// Another engine goes on with the connections now and then, as after an upgrade.
+struct HandingOver {
+    /// Packets between two of them.
+    every: u32,
+    packets: u32,
+    limits: Limits,
+    policies: Box<dyn Fn() -> Box<dyn Decide>>,
+    taken: u64,
 }
 
 /// A worker that is kept off its processor now and then.
@@ -40,7 +52,30 @@ impl EngineBox {
             txs: Vec::new(),
             samples: None,
             stalling: None,
+            handing_over: None,
         }
+    }
+
+    /// Another engine goes on with the connections every so many packets, under a policy of these.
+    pub fn handing_over(
+        mut self,
+        every: u32,
+        limits: Limits,
+        policies: Box<dyn Fn() -> Box<dyn Decide>>,
+    ) -> Self {
+        self.handing_over = Some(HandingOver {
+            every,
+            packets: 0,
+            limits,
+            policies,
+            taken: 0,
+        });
+        self
+    }
+
+    /// How often another engine has gone on.
+    pub fn hand_overs(&self) -> u64 {
+        self.handing_over.as_ref().map_or(0, |over| over.taken)
     }
 
     /// It stands still at these times. What comes meanwhile waits, with the time at which it came, as in a ring of a
@@ -115,6 +150,28 @@ impl EngineBox {
         }
     }
 
+    fn hand_over(&mut self, now: Nanos) {
+        let Some(over) = &mut self.handing_over else {
+            return;
+        };
+        over.packets += 1;
+        if !over.packets.is_multiple_of(over.every) {
+            return;
+        }
+        over.taken += 1;
+        let state = self.engine.export();
+        let policy = (over.policies)();
+        let next = Engine::import(&state, policy, &Catalog::new(), over.limits, now);
+        let (mut engine, carried) = next.expect("what it has just written");
+        assert_eq!(carried.begun_anew, 0);
+        assert_eq!(carried.connections, self.engine.connections());
+        assert_eq!(engine.held().count(), self.engine.held().count());
+        for side in [Side::Inside, Side::Outside] {
+            engine.set_partial_checksums(side, false);
+        }
+        self.engine = engine;
+    }
+
     /// True while it stands still.
     fn stands_still(&mut self, now: Nanos) -> bool {
         let Some(stalling) = &mut self.stalling else {
@@ -170,6 +227,7 @@ impl Middlebox for EngineBox {
             return stalling.waiting.push((from, pkt));
         }
         self.catch_up(now);
+        self.hand_over(now);
         self.engine
             .on_packet(now, from, pkt, &mut self.pool, &mut self.txs);
         self.deliver(out);

@@ -1,10 +1,12 @@
 //! Episodes: the algorithm hears of congestion once in a window of data.
 
+use serde::{Deserialize, Serialize};
+
 use super::{Ack, Host};
 use crate::{Nanos, Signal};
 
 /// An open recovery episode (RFC 6675, RFC 9002 §7.3.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Episode {
     /// It ends when everything sent before this position has been delivered.
     pub point: u64,
@@ -13,7 +15,7 @@ pub struct Episode {
 }
 
 /// An open reaction to ECN marks (RFC 3168 §6.1.2).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
     /// It ends when more than this has been acknowledged.
     point: u64,

@@ -17,14 +17,18 @@ pub use episode::{Episode, Marks};
 pub use pacing::{rate_by_window, wanted_rate};
 pub use usage::Usage;
 
+use serde::{Deserialize, Serialize};
+
 use crate::{
     AckEvent, CongestionEvent, Control, Controller, Nanos, Path, RateSampler, RateSnapshot,
     SendEvent, Settings, Signal,
 };
 
 /// An algorithm in charge of one flow, with all that it is told. Times in ns of any one clock, sizes in bytes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Host {
+    /// Only its catalog can read it back: [`Host::install`].
+    #[serde(skip, default = "Controller::to_be_imported")]
     controller: Controller,
     path: Path,
     sampler: RateSampler,
@@ -108,6 +112,11 @@ impl Host {
     pub fn switch(&mut self, settings: Settings, inflight: u64, seed: u64) {
         self.path.inflight = inflight;
         self.controller.switch(settings, &self.path, seed);
+    }
+
+    /// Puts back the algorithm that was in charge where this host was written ([`Controller::export`]).
+    pub fn install(&mut self, controller: Controller) {
+        self.controller = controller;
     }
 
     /// Starts all over with another algorithm or another segment size. What has been measured stays.

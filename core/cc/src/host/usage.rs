@@ -1,9 +1,11 @@
 //! How much of its window a sender uses: growth depends on it.
 
+use serde::{Deserialize, Serialize};
+
 use crate::{Control, Phase};
 
 /// Use of the window in the round trip at hand (Linux `tcp_cwnd_validate`, `net/ipv4/tcp_output.c` 6.12; RFC 9002 §7.8).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Usage {
     /// The round ends when this position has been acknowledged.
     round_end: u64,

@@ -5,6 +5,7 @@
 //! segments that the gate let through, so it lags behind what the end itself knows. Where that leaves
 //! a doubt the gate refuses: a segment that is refused goes on unchanged, and nothing of it is kept.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, SECOND};
 use windlass_wire::{Flags, Segment, Timestamps};
 
@@ -47,7 +48,7 @@ pub(super) enum Refusal {
 }
 
 /// What a segment says of the end that has sent it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Known {
     /// One past its highest sequence number.
     pub nxt: u32,
@@ -62,7 +63,7 @@ pub(crate) struct Known {
 }
 
 /// One end, as far as it has shown itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct End {
     /// One past the highest sequence number that it has sent.
     nxt: u32,
@@ -110,7 +111,7 @@ impl End {
 }
 
 /// What both ends would accept.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Gate {
     ends: [End; 2],
     timestamps: bool,

@@ -1,6 +1,7 @@
 //! A connection: its two directions, its timers, its end. `handshake` knows its beginning, `gate` what its
 //! ends accept, `refusal` what becomes of the rest, `sight` what is done when packets have gone by unseen.
 
+mod export;
 mod gate;
 mod handshake;
 mod lifetime;
@@ -8,6 +9,7 @@ mod refusal;
 mod sight;
 mod syn;
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, FlowKey, Segment};
 
@@ -19,13 +21,14 @@ use crate::flow::Flow;
 use crate::peer::Peer;
 use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
 
+pub(crate) use export::Algorithms;
 use gate::Gate;
 pub(crate) use gate::Known;
 use sight::Sight;
 use syn::Syn;
 
 /// One end of the connection.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct End {
     syn: Option<Syn>,
     /// When it sent its SYN, if that was once, and while it is not answered.
@@ -40,7 +43,7 @@ struct End {
 }
 
 /// A packet to be sent again shortly.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SynCopy {
     pkt: Pkt,
     to: Side,
@@ -49,7 +52,7 @@ struct SynCopy {
 }
 
 /// A connection in the table.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Conn {
     /// Canonical name.
     pub key: FlowKey,

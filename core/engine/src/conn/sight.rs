@@ -4,6 +4,7 @@
 //! Nothing is believed until a segment of either end agrees with one of the other: each acknowledges
 //! what the other has sent. From there the box follows the connection again.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment};
 
@@ -42,7 +43,7 @@ impl Known {
 }
 
 /// What has been seen of each end since.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Sight {
     /// By side: the newest segment that is plausible.
     newest: [Option<Known>; 2],

@@ -1,5 +1,6 @@
 //! What a SYN says, and what two of them agree on.
 
+use serde::{Deserialize, Serialize};
 use windlass_wire::{Flags, Segment};
 
 use super::gate::is_echo;
@@ -11,7 +12,7 @@ const DEFAULT_MSS: u16 = 536;
 const MAX_WINDOW_SCALE: u8 = 14;
 
 /// What a SYN said.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Syn {
     pub iss: u32,
     /// What it acknowledges, if it answers a SYN.

@@ -4,6 +4,7 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, Phase};
 
 use super::Flow;
@@ -13,7 +14,7 @@ use crate::context::Context;
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Planned {
     start: u64,
     due: Nanos,
@@ -21,7 +22,7 @@ struct Planned {
 }
 
 /// The copies of one flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Copies {
     planned: VecDeque<Planned>,
     not_before: Nanos,

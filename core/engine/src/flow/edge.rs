@@ -1,5 +1,6 @@
 //! The window edge that the sender is shown: it never moves left.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Phase, bytes_over};
 
 use windlass_wire::{Editor, Segment};
@@ -33,7 +34,7 @@ const ALIGN_SEGMENTS: u64 = 64;
 const PROBE_SEGMENTS: u64 = 2;
 
 /// Whether what the path carries still grows, judged once in a round trip between the ends.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Growth {
     judged_at: Nanos,
     carried: u64,

@@ -5,6 +5,7 @@
 //! the sender's own reaction to it is taken back: the ACK that ends its recovery echoes a timestamp from before it began,
 //! and the sender undoes what it did (RFC 3522, RFC 4015; Linux: `tcp_packet_delayed`, `tcp_input.c` 6.12).
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_cc::host::Ack;
 use windlass_wire::Segment;
@@ -30,7 +31,7 @@ const SLOW_FILLS_MAX: u8 = 2;
 const CALMING_ACKS: u8 = 3;
 
 /// What is missing, and what becomes of the sender's reaction.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Gaps {
     /// Bytes that were missing since this offset.
     counted_from: u64,
@@ -47,7 +48,7 @@ pub(crate) struct Gaps {
 }
 
 /// What the receiver echoed when gaps were seen: older than every reaction to them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Echoes {
     older: Option<u32>,
     /// This echo is from before every reaction that is open once its offset has been acknowledged.

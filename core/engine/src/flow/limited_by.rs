@@ -1,7 +1,9 @@
 //! What a flow waits for, by name.
 
+use serde::{Deserialize, Serialize};
+
 /// What limits a flow at the moment.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum LimitedBy {
     /// The sender has nothing more, or its own window is closed.
     #[default]

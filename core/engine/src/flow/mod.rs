@@ -16,6 +16,7 @@ mod acks;
 mod copies;
 mod data;
 mod edge;
+mod export;
 mod gaps;
 mod handback;
 mod harm;
@@ -35,6 +36,7 @@ mod transfers;
 mod watch;
 mod watched;
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{Host, Nanos, Path, Settings};
 use windlass_wire::{Template, Timestamps};
 
@@ -45,6 +47,7 @@ use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
 use edge::Growth;
+pub(crate) use export::FlowAlgorithm;
 use gaps::Gaps;
 use info::NANOS_PER_MICRO;
 pub use info::{FlowFigures, FlowInfo};
@@ -59,7 +62,7 @@ use watch::Watch;
 pub use watched::{HeldBack, Watched};
 
 /// What the handshake settled for one direction of data.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Setup {
     /// Where the sender of the data is.
     pub sender: Side,
@@ -87,7 +90,7 @@ pub(crate) struct Setup {
 
 /// The header fields that the sender put into its latest packet, to be told again by held packets
 /// that leave later (a retransmission of the sender would carry them too).
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Latest {
     pub seq: u32,
     pub ack: u32,
@@ -97,14 +100,14 @@ pub(crate) struct Latest {
 }
 
 /// The least TSval of held packets below an offset. Later ones are newer by themselves.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct TsvalFloor {
     val: u32,
     until: u64,
 }
 
 /// Counts of one flow.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub lost: u64,
     pub repaired: u64,
@@ -120,7 +123,7 @@ pub(crate) struct Tally {
 }
 
 /// One direction of data.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Flow {
     pub setup: Setup,
     pub verdict: Verdict,
@@ -153,7 +156,7 @@ const _: () = assert!(size_of::<Flow>() <= 1_416 && size_of::<Cold>() <= 400);
 const _: () = assert!(size_of::<Scoreboard>() <= 272 && size_of::<Host>() <= 384);
 
 /// When the flow's own timers are due.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Timers {
     rto_at: Option<Nanos>,
     /// Time-outs since something was acknowledged.
@@ -165,7 +168,7 @@ pub(crate) struct Timers {
 }
 
 /// What limits the flow, and when its next packet may leave.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pacing {
     pacer: Pacer,
     /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
@@ -181,7 +184,7 @@ pub(crate) struct Pacing {
 }
 
 /// What the sender has said last, and what the box owes the receiver.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Words {
     latest: Latest,
     /// A packet held before `until` was received must not carry an older TSval than this: the
@@ -194,7 +197,7 @@ pub(crate) struct Words {
 }
 
 /// In whose hands the flow is.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hands {
     /// It only passes packets.
     pass: Option<PassReason>,
@@ -219,7 +222,7 @@ pub(crate) struct Hands {
 }
 
 /// What a packet seldom needs: it has memory of its own.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cold {
     tally: Tally,
     /// `None` unless its sender keeps its own congestion control.

@@ -1,5 +1,6 @@
 //! Pacing: when the next packet may leave.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos};
 
 /// How much lateness is made up for, ns: a timer that fires late costs no rate, and a burst is no
@@ -7,7 +8,7 @@ use windlass_cc::{ByteRate, MILLISECOND, Nanos};
 const CREDIT: Nanos = MILLISECOND;
 
 /// A leaky bucket over time.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Pacer {
     /// Earliest departure of the next packet.
     pub next: Nanos,

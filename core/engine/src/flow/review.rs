@@ -1,6 +1,7 @@
 //! Conditions on the live path: what they ask about is measured here, policy says what it asks for,
 //! and a change of algorithm that it brings stays for a while.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Path, RateSample};
 
 use super::Flow;
@@ -12,7 +13,7 @@ use crate::decide::{LivePath, Switching};
 const INTERVAL_MIN: Nanos = 10 * MILLISECOND;
 
 /// Bytes of a flow so far.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Counts {
     delivered: u64,
     lost: u64,
@@ -31,7 +32,7 @@ impl Counts {
 }
 
 /// What is remembered between two questions.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Review {
     started: Nanos,
     in_force: Option<u8>,

@@ -2,6 +2,7 @@
 //!
 //! Nothing that has been shown is taken back: the ACK, the edge and the TSval never decrease.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Path};
 use windlass_wire::Segment;
 
@@ -18,7 +19,7 @@ const UNTHINNED_RAISED: u32 = 3;
 const THINNED_PER_RTT: Nanos = 5;
 
 /// An ACK that waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub pkt: Pkt,
     pub ack: u64,
@@ -26,7 +27,7 @@ pub(crate) struct Pending {
 }
 
 /// What has been shown, and what waits.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct SenderView {
     /// Highest ACK shown.
     ack: u64,
@@ -47,7 +48,7 @@ pub(crate) struct SenderView {
 }
 
 /// When ACKs are shown.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Pace {
     shown_at: Nanos,
     gap_until: Nanos,

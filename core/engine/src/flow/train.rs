@@ -7,6 +7,7 @@
 //! faster than the guess: where the path carries that, the guess was wrong, and more is tried; where it has not for a round
 //! trip, the guess is believed. Until then the box, and not the path, is what holds the flow back.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Path, rate_over};
 
 /// Segments a train must have before it says anything.
@@ -29,7 +30,7 @@ const CARRIED_PERCENT: u64 = 93;
 const LOOK_RTT_PARTS: Nanos = 2;
 const PROOFS: u8 = 2;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Mark {
     sent_at: Nanos,
     end: u64,
@@ -39,7 +40,7 @@ struct Mark {
 }
 
 /// What is thought of the bottleneck.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Guess {
     rate: ByteRate,
     /// How many before it were wrong.
@@ -61,7 +62,7 @@ impl Guess {
 }
 
 /// The train under way, and what trains have shown.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Train {
     first: Option<Mark>,
     last: Option<Mark>,

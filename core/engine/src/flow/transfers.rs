@@ -1,5 +1,6 @@
 //! Where the transfers of a flow begin and end.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos};
 
 use crate::Transfer;
@@ -12,7 +13,7 @@ const LEAST_BYTES: u64 = 10_000;
 const ANSWER_MAX: Nanos = 10 * MILLISECOND;
 
 /// The transfer that runs, and one that has ended.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Transfers {
     /// When data came that had nothing before it to wait for, and at which offset it began.
     begun: Option<(Nanos, u64)>,
@@ -23,7 +24,7 @@ pub(crate) struct Transfers {
     largest: u64,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Ended {
     bytes: u64,
     duration: Nanos,

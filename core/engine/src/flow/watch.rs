@@ -9,6 +9,7 @@
 //! is held back by that. Linux knows it exactly (`tcp_cwnd_validate`), and remembers it for a round
 //! trip too.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::host::Ack;
 use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::Segment;
@@ -21,7 +22,7 @@ use crate::context::Context;
 const ANSWER_MIN: Nanos = 2 * MILLISECOND;
 
 /// What is known of a sender's behaviour in the round under way, and in all.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// Until then what the sender sends is an answer to an ACK.
     answer_until: Nanos,

@@ -12,6 +12,7 @@ mod handshake;
 mod report;
 mod stamp;
 
+use serde::{Deserialize, Serialize};
 use windlass_wire::{Ecn, Flags, MarkedBytes, PeerOption, Segment, Template};
 
 use crate::context::Context;
@@ -20,7 +21,7 @@ use crate::{Pkt, Pool, Side, seq};
 use report::Silence;
 
 /// How far two boxes have got with each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Stage {
     /// Nobody has said anything.
     Silent,
@@ -36,7 +37,7 @@ enum Stage {
 }
 
 /// The other box, as one connection knows it. The guest is inside, the other box outside.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
     stage: Stage,
     /// SYNs that have carried our hello.

@@ -1,5 +1,6 @@
 //! What two boxes tell each other of marks, and what is done when nothing is told.
 
+use serde::{Deserialize, Serialize};
 use windlass_wire::{Ecn, Flags, MarkedBytes, PeerOption, Segment, Template};
 
 use super::{Peer, Stage, stamp};
@@ -20,7 +21,7 @@ const ARRIVALS_PER_BYTE: u64 = 4;
 const OVERTAKEN_BYTES_MAX: u32 = 1 << 30;
 
 /// What has been acknowledged since the last report.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Silence {
     ack: Option<u32>,
     bytes: u64,

@@ -2,12 +2,13 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, RateSnapshot};
 
 use crate::Pkt;
 
 /// One segment of the sender, from its arrival until it is cumulatively acknowledged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Piece {
     /// First stream offset.
     pub start: u64,
@@ -90,14 +91,14 @@ impl Piece {
 }
 
 /// A transmission, in the order of time: what RACK walks.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Transmission {
     pub start: u64,
     pub sent_at: Nanos,
 }
 
 /// The pieces of one flow.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Hold {
     pieces: VecDeque<Piece>,
     /// Index of the first piece that has not been sent.

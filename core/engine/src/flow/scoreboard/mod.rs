@@ -10,14 +10,18 @@ mod ranges;
 mod sent;
 
 pub(crate) use delivered::Overdue;
+use serde::{Deserialize, Serialize};
+
 use hold::Hold;
 pub(crate) use hold::Piece;
 use rack::Rack;
 pub(crate) use rack::probe_timeout;
 use ranges::Ranges;
 
+use crate::Pkt;
+
 /// What one flow has under way. Offsets of the stream, and bytes.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Scoreboard {
     hold: Hold,
     sacked: Ranges,
@@ -45,7 +49,7 @@ pub(crate) struct Scoreboard {
 }
 
 /// The retransmissions of the open recovery episode: if all of them were reported as duplicates, nothing had been lost.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct Undo {
     /// Segments that have not been reported as duplicates.
     left: u32,
@@ -145,6 +149,11 @@ impl Scoreboard {
     /// Packets held for repair, their memory, and the most packets at once.
     pub(crate) fn held(&self) -> (u32, u64, u32) {
         (self.held_packets, self.held_bytes, self.held_packets_max)
+    }
+
+    /// The packets held for repair.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = Pkt> + '_ {
+        self.hold.iter().filter_map(|piece| piece.pkt)
     }
 
     /// Records of segments that are kept.

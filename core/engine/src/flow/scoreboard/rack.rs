@@ -1,5 +1,6 @@
 //! RACK-TLP (RFC 8985): loss by time, and tail loss probes.
 
+use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Path};
 
 /// RFC 8985 §7.2 step 1: what one segment in flight adds to the probe time-out, for the
@@ -11,7 +12,7 @@ const REO_WND_PERSIST: u8 = 16;
 const DUP_THRESH: u64 = 3;
 
 /// State of RACK and of TLP for one flow (RFC 8985 §5.2, names kept).
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Rack {
     /// Transmission time of the most recently sent segment that was delivered.
     xmit_ts: Nanos,
@@ -31,7 +32,7 @@ pub(crate) struct Rack {
 }
 
 /// A tail loss probe (RFC 8985 §7.3).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Probe {
     /// `TLP.end_seq`: the highest offset outstanding when it was sent.
     pub end: u64,

@@ -1,7 +1,9 @@
 //! Disjoint ranges of stream offsets, sorted: what the receiver has told us it holds.
 
+use serde::{Deserialize, Serialize};
+
 /// A bounded, sorted set of half-open ranges.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ranges {
     ranges: Vec<(u64, u64)>,
 }

@@ -1,0 +1,36 @@
+//! What of a connection is written apart from it, or named by it.
+
+use serde::{Deserialize, Serialize};
+use windlass_cc::Catalog;
+
+use super::Conn;
+use crate::Pkt;
+use crate::flow::{Flow, FlowAlgorithm};
+
+/// The algorithms of its flows, by the side of the sender: only a catalog can read them back.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Algorithms([Option<FlowAlgorithm>; 2]);
+
+impl Conn {
+    /// The algorithms of its flows.
+    pub(crate) fn algorithms(&self) -> Algorithms {
+        let of = |flow: &Option<Box<Flow>>| flow.as_ref().map(|flow| flow.algorithm());
+        Algorithms([of(&self.flows[0]), of(&self.flows[1])])
+    }
+
+    /// Puts them back. How many began anew.
+    pub(crate) fn restore(&mut self, algorithms: &Algorithms, catalog: &Catalog) -> usize {
+        let flows = self.flows.iter_mut().zip(&algorithms.0);
+        flows
+            .filter_map(|(flow, algorithm)| Some((flow.as_mut()?, algorithm.as_ref()?)))
+            .map(|(flow, algorithm)| usize::from(!flow.restore(algorithm, catalog)))
+            .sum()
+    }
+
+    /// The packets that it holds.
+    pub(crate) fn held(&self) -> impl Iterator<Item = Pkt> + '_ {
+        let flows = self.flows.iter().flatten();
+        let copy = self.syn_copy.map(|copy| copy.pkt);
+        flows.flat_map(|flow| flow.held()).chain(copy)
+    }
+}

@@ -1,0 +1,200 @@
+//! All connections as bytes: for the process that goes on with them.
+//!
+//! The packets that are held are not in it. They are named by their handles, and whoever feeds the engine carries them over
+//! under the same handles. Nor is the policy: the flows take up the one that the next engine has, as after
+//! [`Engine::set_policy`].
+
+use core::fmt;
+
+use crc::{CRC_32_ISCSI, Crc};
+use postcard::Deserializer;
+use postcard::de_flavors::Slice;
+use postcard::de_flavors::crc::CrcModifier;
+use serde::{Deserialize, Serialize};
+use windlass_cc::Catalog;
+
+use super::Engine;
+use crate::conn::{Algorithms, Conn};
+use crate::context::Held;
+use crate::decide::{Decide, Generation};
+use crate::tenants::Account;
+use crate::{Limits, Nanos, Pkt};
+
+/// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
+const FORMAT: u16 = 1;
+const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+
+/// Bytes that are not the state of an engine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateError {
+    /// Another version has written them.
+    Format(u16),
+    /// They are not what was written: cut short, or changed.
+    Damaged,
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateError::Format(found) => write!(
+                f,
+                "the state of the connections has format {found}, and this program reads format {FORMAT}"
+            ),
+            StateError::Damaged => f.write_str("the state of the connections is damaged"),
+        }
+    }
+}
+
+impl core::error::Error for StateError {}
+
+/// What an engine has beside its connections.
+#[derive(Serialize, Deserialize)]
+struct Books {
+    seed: u64,
+    admission_seed: u64,
+    generation: Generation,
+    held: Held,
+    tenants: Vec<Account>,
+    bypass: bool,
+    connections: usize,
+}
+
+/// What has been carried over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Carried {
+    /// Connections.
+    pub connections: usize,
+    /// Flows whose algorithm could not be read back. It began anew, with what is known of the path.
+    pub begun_anew: usize,
+}
+
+impl Engine {
+    /// The state of all connections. This engine is as before: it goes on if nobody takes them over.
+    ///
+    /// # Panics
+    /// Never: every state can be written.
+    pub fn export(&self) -> Vec<u8> {
+        let books = Books {
+            seed: self.seed,
+            admission_seed: self.admission.seed(),
+            generation: self.generation,
+            held: self.held,
+            tenants: self.tenants.clone(),
+            bypass: self.bypass,
+            connections: self.conns.len(),
+        };
+        let conns = self.conns.iter();
+        let conns: Vec<_> = conns
+            .map(|(index, conn)| (index as u32, conn, conn.algorithms()))
+            .collect();
+        let state = (FORMAT, books, conns);
+        postcard::to_allocvec_crc32(&state, CHECKSUM.digest()).expect("plain data")
+    }
+
+    /// An engine that goes on with the connections of another one ([`Engine::export`]), by the same clock. Their held packets
+    /// are expected under the same handles, with one reference each ([`Engine::held`]).
+    ///
+    /// # Errors
+    /// The bytes are damaged, or another version has written them.
+    pub fn import(
+        state: &[u8],
+        policy: Box<dyn Decide>,
+        catalog: &Catalog,
+        limits: Limits,
+        now: Nanos,
+    ) -> Result<(Engine, Carried), StateError> {
+        let damaged = |_| StateError::Damaged;
+        let checked = CrcModifier::new(Slice::new(state), CHECKSUM.digest());
+        let mut input = Deserializer::from_flavor(checked);
+        let format = u16::deserialize(&mut input).map_err(damaged)?;
+        if format != FORMAT {
+            return Err(StateError::Format(format));
+        }
+        let books = Books::deserialize(&mut input).map_err(damaged)?;
+        let conns: Vec<(u32, Conn, Algorithms)> =
+            Deserialize::deserialize(&mut input).map_err(damaged)?;
+        input.finalize().map_err(damaged)?;
+        if conns.len() != books.connections {
+            return Err(StateError::Damaged);
+        }
+        let mut engine = Engine::new(policy, limits, now, books.seed);
+        let carried = engine.take_over(books, conns, catalog, now);
+        engine.take_up_policy(now);
+        Ok((engine, carried))
+    }
+
+    fn take_over(
+        &mut self,
+        books: Books,
+        conns: Vec<(u32, Conn, Algorithms)>,
+        catalog: &Catalog,
+        now: Nanos,
+    ) -> Carried {
+        let mut carried = Carried {
+            connections: conns.len(),
+            begun_anew: 0,
+        };
+        let conns = conns.into_iter().map(|(index, mut conn, algorithms)| {
+            carried.begun_anew += conn.restore(&algorithms, catalog);
+            (index as usize, conn)
+        });
+        self.conns = conns.collect();
+        self.generation = books.generation;
+        self.tenants = books.tenants;
+        (self.held, self.bypass) = (books.held, books.bypass);
+        self.admission.restore(books.admission_seed, &self.conns);
+        for (index, conn) in &mut self.conns {
+            let index = index as u32;
+            self.table.insert(conn.key, index);
+            conn.armed_at = None;
+            Self::arm(&mut self.wheel, conn, index, now, &self.limits);
+            if conn.followed {
+                self.follows.push((conn.key, Some(index)));
+            }
+        }
+        carried
+    }
+
+    /// The packets that connections hold: one reference each.
+    pub fn held(&self) -> impl Iterator<Item = Pkt> + '_ {
+        self.conns.iter().flat_map(|(_, conn)| conn.held())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_cc::AlgorithmId;
+
+    use super::*;
+    use crate::Verdict;
+
+    fn policy() -> Box<dyn Decide> {
+        Box::new(Verdict::enforce(AlgorithmId::Bbr))
+    }
+
+    fn import(state: &[u8]) -> Result<Carried, StateError> {
+        let imported = Engine::import(state, policy(), &Catalog::new(), Limits::default(), 9);
+        imported.map(|(_, carried)| carried)
+    }
+
+    #[test]
+    fn damage_is_noticed_wherever_it_is() {
+        let state = Engine::new(policy(), Limits::default(), 5, 3).export();
+        assert_eq!(import(&state), Ok(Carried::default()));
+        for at in 0..state.len() {
+            let mut damaged = state.clone();
+            damaged[at] ^= 0x11;
+            assert!(import(&damaged).is_err(), "at {at}");
+            assert!(import(&state[..at]).is_err(), "cut at {at}");
+        }
+    }
+
+    #[test]
+    fn another_format_is_told() {
+        let mut state = Engine::new(policy(), Limits::default(), 5, 3).export();
+        state[0] = 7;
+        let error = import(&state).unwrap_err();
+        assert_eq!(error, StateError::Format(7));
+        assert!(error.to_string().contains("format 7"));
+    }
+}

@@ -1,0 +1,48 @@
+//! What of a flow is written apart from it, or named by it.
+
+use serde::{Deserialize, Serialize};
+use windlass_cc::{Catalog, Controller, SettingsByName};
+
+use super::Flow;
+use crate::Pkt;
+
+/// The algorithm of a flow: how it is set, and its state.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct FlowAlgorithm {
+    settings: SettingsByName,
+    state: Vec<u8>,
+}
+
+impl Flow {
+    pub(crate) fn algorithm(&self) -> FlowAlgorithm {
+        FlowAlgorithm {
+            settings: self.verdict.algorithm.by_name(),
+            state: self.host.controller().export(),
+        }
+    }
+
+    /// Puts the algorithm back. False: its state cannot be read, and it, or the default if there is none of its name any
+    /// more, begins anew with what is known of the path.
+    pub(crate) fn restore(&mut self, algorithm: &FlowAlgorithm, catalog: &Catalog) -> bool {
+        let settings = algorithm.settings.find(catalog);
+        self.verdict.algorithm = settings.unwrap_or(self.verdict.algorithm);
+        match Controller::import(&algorithm.state, catalog) {
+            Ok(controller) => {
+                self.host.install(controller);
+                settings.is_some()
+            }
+            Err(_) => {
+                let seed = self.setup.seed ^ self.board.una();
+                self.host.restart(self.verdict.algorithm, seed);
+                false
+            }
+        }
+    }
+
+    /// The packets that it holds.
+    pub(crate) fn held(&self) -> impl Iterator<Item = Pkt> + '_ {
+        self.board
+            .packets()
+            .chain(self.view.pending().map(|ack| ack.pkt))
+    }
+}
