@@ -20,6 +20,7 @@ mod plugins;
 mod policy;
 mod run;
 mod trial;
+mod upgrade;
 mod values;
 
 use std::process::ExitCode;
@@ -57,6 +58,7 @@ enum Command {
     Guard(guard::Command),
     #[command(subcommand)]
     Trial(trial::Command),
+    Upgrade(upgrade::Args),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
@@ -96,6 +98,7 @@ fn main() -> ExitCode {
         Command::Auto(command) => auto::run(command),
         Command::Guard(command) => guard::run(command),
         Command::Trial(command) => trial::run(command, &catalog),
+        Command::Upgrade(args) => upgrade::upgrade(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),

@@ -1,14 +1,18 @@
 //! `windlass run`.
 
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use windlass_cc::{AlgorithmId, Catalog};
-use windlass_daemon::{Opened, Reload, RunError, Settings, TraceSettings, config_files};
+use windlass_daemon::{
+    Opened, Reload, RunError, SUCCESSOR_VARIABLE, Settings, TraceSettings, config_files,
+};
 use windlass_engine::Redundancy;
 use windlass_io::Mode as Io;
+use windlass_io::handover::Channel;
 use windlass_ovs::Side;
 use windlass_policy::{Config, Extent, IoMode, Overrides};
 use windlass_terminal::print;
@@ -109,7 +113,7 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
         settings.driver.outside.clone(),
     );
     let opened = |opened: &Opened<'_>| announce(opened, &inside, &outside);
-    let ended = windlass_daemon::run(settings, catalog, opened);
+    let ended = windlass_daemon::run(settings, catalog, predecessor()?, opened);
     let detached = place.is_some_and(Place::leave);
     match ended {
         Err(RunError::InterfaceGone { .. }) if detached => print("windlass: detached\n"),
@@ -118,6 +122,16 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
             print("windlass: stopped\n")
         }
     }
+}
+
+/// The channel to the process that this one takes over from, if it was started for that.
+fn predecessor() -> Result<Option<Channel>> {
+    if std::env::var_os(SUCCESSOR_VARIABLE).is_none() {
+        return Ok(None);
+    }
+    let input = std::io::stdin().as_fd().try_clone_to_owned();
+    let input = input.context("the channel to the windlass that runs")?;
+    Ok(Some(Channel::of(input)))
 }
 
 fn default_config() -> Option<PathBuf> {

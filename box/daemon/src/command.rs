@@ -1,5 +1,8 @@
 //! What is asked of workers, over channels, and how long an answer may take.
 
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -7,6 +10,17 @@ use windlass_engine::{Counters, FlowInfo, Histograms, TenantInfo};
 use windlass_io::DriverStats;
 use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
+
+use crate::upgrade::{Decision, WorkerState};
+
+/// A worker cannot be handed over.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum NotGiven {
+    #[error(transparent)]
+    Unanswered(#[from] Unanswered),
+    #[error("a worker cannot be handed over: {0}")]
+    Io(#[from] io::Error),
+}
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
@@ -25,6 +39,10 @@ pub(crate) enum Command {
     Policy(Box<Policy>, Sender<()>),
     /// From now on new connections pass, or not any more: the process has as much memory as it may.
     MemoryFull(bool),
+    /// Descriptors of the driver, for another process.
+    Share(Sender<io::Result<Vec<OwnedFd>>>),
+    /// Stands still, and says what it knows, until it is decided who goes on.
+    HandOver(Sender<io::Result<WorkerState>>, Arc<Decision>),
     Stop,
 }
 
@@ -114,6 +132,16 @@ impl Workers {
             .map(drop)
     }
 
+    /// Of each worker in turn.
+    pub(crate) fn share(&self) -> Result<Vec<Vec<OwnedFd>>, NotGiven> {
+        self.ask_each(Command::Share)
+    }
+
+    /// All stand still. What each knows, in turn.
+    pub(crate) fn hand_over(&self, decision: &Arc<Decision>) -> Result<Vec<WorkerState>, NotGiven> {
+        self.ask_each(|answer| Command::HandOver(answer, Arc::clone(decision)))
+    }
+
     pub(crate) fn set_memory_full(&self, full: bool) {
         self.tell(|| Command::MemoryFull(full));
     }
@@ -127,6 +155,29 @@ impl Workers {
         for channel in &self.channels {
             let _ = channel.send(command());
         }
+    }
+
+    /// Asks all at once. The answers are in the order of the workers.
+    fn ask_each<T>(
+        &self,
+        command: impl Fn(Sender<io::Result<T>>) -> Command,
+    ) -> Result<Vec<T>, NotGiven> {
+        let asked: Result<Vec<Receiver<io::Result<T>>>, Unanswered> = self
+            .channels
+            .iter()
+            .map(|channel| {
+                let (answer, answered) = mpsc::channel();
+                let sent = channel.send(command(answer));
+                sent.map(|()| answered).map_err(|_| Unanswered)
+            })
+            .collect();
+        let end = Instant::now() + ANSWER_LIMIT;
+        let answer = |answered: Receiver<io::Result<T>>| {
+            let left = end.saturating_duration_since(Instant::now());
+            let answer = answered.recv_timeout(left).map_err(|_| Unanswered)?;
+            Ok(answer?)
+        };
+        asked?.into_iter().map(answer).collect()
     }
 
     /// Asks all, and waits for the answers of all.

@@ -83,6 +83,9 @@ pub enum RunError {
         /// Why it failed.
         reason: String,
     },
+    /// This process was started to take over from another one, and could not.
+    #[error("taking over from the windlass that runs: {0} (it governs on)")]
+    Upgrade(String),
     /// An interface is no more, and nobody waits for it; the kernel carries what it can.
     #[error("interface {name} is gone (make it again, then start windlass again)")]
     InterfaceGone {

@@ -29,6 +29,7 @@ mod session_workers;
 mod settings;
 mod supervise;
 mod trace;
+mod upgrade;
 mod worker;
 
 pub use advice::AdviceReport;
@@ -38,3 +39,4 @@ pub use report::{FlowReport, TenantReport};
 pub use run::run;
 pub use settings::{Reload, Settings};
 pub use trace::{TraceLine, TraceSettings};
+pub use upgrade::SUCCESSOR_VARIABLE;

@@ -28,7 +28,7 @@ pub(crate) fn open(driver: &DriverConfig) -> Result<(Session, Option<BridgeState
 }
 
 /// Makes a bridge only when nothing else is amiss, so that a refusal leaves everything as it was.
-fn bridge(driver: &DriverConfig) -> Result<Option<BridgeState>, RunError> {
+pub(crate) fn bridge(driver: &DriverConfig) -> Result<Option<BridgeState>, RunError> {
     let (inside, outside) = (driver.inside.as_str(), driver.outside.as_str());
     let unbridged = |name| Interface::get(name).is_ok_and(|i| i.bridge.is_none());
     let problems = if unbridged(inside) && unbridged(outside) {

@@ -64,6 +64,11 @@ impl Processor {
             .collect())
     }
 
+    /// The calling thread is waited for by workers that stand still. What the kernel refuses makes it slower, not wrong.
+    pub(crate) fn hurry() {
+        let _ = run_soon(HIGH_NICE, HIGH_SLICE_NS);
+    }
+
     /// Has the calling thread run there. What the kernel refuses makes it slower, not wrong: it is told once.
     pub(crate) fn take(&self) {
         let _ = set_timerslack(TIMER_SLACK_NS);

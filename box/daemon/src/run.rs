@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use windlass_cc::Catalog;
+use windlass_io::handover::Channel;
 
 use crate::config_files::Reader;
 use crate::control::{Condition, Handler, Server, Socket};
@@ -20,6 +21,7 @@ use crate::memory::{self, Saver};
 use crate::open::Opened;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
+use crate::upgrade::{Predecessor, Upgrade};
 use crate::{RunError, Settings, changes, metrics};
 
 /// How often it is looked after what tells nobody of itself.
@@ -39,19 +41,24 @@ pub(crate) enum Event {
 ///
 /// An interface that is gone is waited for, unless [`Settings::waits`] is false.
 ///
+/// `predecessor` is the channel to a process that governs, and that this one takes over from ([`crate::SUCCESSOR_VARIABLE`]).
+///
 /// # Errors
-/// [`RunError`]; the kernel then carries every flow that it can.
+/// [`RunError`]; the kernel then carries every flow that it can, or the other process governs on.
 pub fn run(
     settings: Settings,
     catalog: Catalog,
+    predecessor: Option<Channel>,
     opened: impl FnOnce(&Opened<'_>),
 ) -> Result<(), RunError> {
     let (events, incoming) = mpsc::channel();
     handle_signals(events.clone())?;
-    let socket = Socket::bind(&settings.control_socket)?;
-    let metrics = settings.metrics.as_ref().map(metrics::Listener::bind);
-    let metrics = metrics.transpose()?;
-    let sole = InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?;
+    // Another process that governs has both until it has ended.
+    let entrance = match &predecessor {
+        None => Some(Entrance::open(&settings)?),
+        Some(_) => None,
+    };
+    let mut predecessor = predecessor.map(Predecessor::meet).transpose()?;
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let trace = settings.trace.as_ref();
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
@@ -65,27 +72,71 @@ pub fn run(
         }),
         policy: Arc::clone(&policy),
         catalog: RwLock::new(catalog),
-        bypass: AtomicBool::new(false),
+        bypass: AtomicBool::new(predecessor.as_ref().is_some_and(|other| other.bypass)),
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),
         ports: settings.driver.ports.clone(),
         started: Instant::now(),
+        upgrade: Upgrade::new(no_upgrade(&settings), events.clone()),
     });
     changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
-    let mut supervisor = Supervisor::open(&settings, &handler, recorder.as_ref(), &events)?;
+    let recording = recorder.as_ref();
+    let mut supervisor = match &mut predecessor {
+        None => Supervisor::open(&settings, &handler, recording, &events)?,
+        Some(other) => Supervisor::take_over(&settings, &handler, recording, &events, other)?,
+    };
+    if let Some(other) = predecessor {
+        other.say_running();
+    }
+    let entrance = entrance.map_or_else(|| Entrance::open(&settings), Ok)?;
     let saver = Saver::start(&policy).map_err(RunError::thread)?;
     let reader = Reader::start(settings.reload.clone(), Arc::clone(&handler));
     let reader = reader.map_err(RunError::thread)?;
     supervisor.opened().inspect(|what| opened(what));
+    let Entrance {
+        socket,
+        metrics,
+        claim,
+    } = entrance;
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
     let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
     let scraped = scraped.transpose().map_err(RunError::thread)?;
     let outcome = watch(&mut supervisor, &handler, &reader, &incoming);
     drop((server, scraped));
     let ended = supervisor.end();
-    drop((saver, sole));
+    drop((saver, claim));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
+}
+
+/// Where others find the daemon, and what keeps a second one from its interfaces.
+struct Entrance {
+    socket: Socket,
+    metrics: Option<metrics::Listener>,
+    claim: InterfaceClaim,
+}
+
+impl Entrance {
+    fn open(settings: &Settings) -> Result<Entrance, RunError> {
+        let metrics = settings.metrics.as_ref().map(metrics::Listener::bind);
+        Ok(Entrance {
+            socket: Socket::bind(&settings.control_socket)?,
+            metrics: metrics.transpose()?,
+            claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
+        })
+    }
+}
+
+/// Why another process cannot take over.
+fn no_upgrade(settings: &Settings) -> Option<String> {
+    if !settings.waits {
+        return Some("with Open vSwitch, stop windlass and start the other".to_owned());
+    }
+    let trace = settings.trace.as_ref()?;
+    Some(format!(
+        "the other process would write over the trace {}: start windlass without --trace",
+        trace.path.display()
+    ))
 }
 
 /// Returns when the daemon is to stop.
@@ -114,6 +165,9 @@ fn watch(
         match events.recv_timeout(CHECK_INTERVAL) {
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Event::Reload) => reader.again(),
+            // Another process governs: what becomes of the workers here is as it should be.
+            Ok(Event::Change | Event::WorkerEnded) | Err(RecvTimeoutError::Timeout)
+                if handler.upgrade.is_done() => {}
             Ok(Event::Change | Event::WorkerEnded) => supervisor.look()?,
             Err(RecvTimeoutError::Timeout) => supervisor.tick()?,
         }

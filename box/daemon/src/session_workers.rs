@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use windlass_engine::{Engine, Side};
 use windlass_io::interface::Problem;
 use windlass_io::{AnyDriver, DriverInfo, Session, monotonic_ns};
+use windlass_policy::Policy;
 
 use crate::command::Workers;
 use crate::control::{Handler, Live};
@@ -26,6 +27,8 @@ const END_LIMIT: Duration = Duration::from_secs(20);
 /// Between two looks whether they have.
 const END_PAUSE: Duration = Duration::from_millis(2);
 
+/// What a worker works with.
+pub(crate) type Pair = (AnyDriver, Engine);
 type Handle = JoinHandle<io::Result<()>>;
 
 /// Threads that work, one a queue. What they work on is in [`Handler::live`].
@@ -36,38 +39,35 @@ pub(crate) struct SessionWorkers {
 }
 
 impl SessionWorkers {
-    /// Starts them on the drivers of a session, under the policy and the bypass of the handler, where the
-    /// session stays until [`SessionWorkers::end`].
+    /// Starts them on the drivers of a session, with the engines that `begin` makes for them under a policy: those of the
+    /// handler, where the session stays until [`SessionWorkers::end`].
     pub(crate) fn start(
         mut session: Session,
+        begin: impl FnOnce(&mut Session, &Policy) -> Result<Vec<Pair>, RunError>,
         settings: &Settings,
         handler: &Handler,
         recorder: Option<&Recorder>,
         events: &Sender<Event>,
     ) -> Result<SessionWorkers, RunError> {
-        let drivers = session.drivers();
-        let (workers, commands) = Workers::new(drivers.len());
-        let mut running = SessionWorkers {
-            info: session.info().clone(),
-            warnings: session.warnings().to_vec(),
-            handles: Vec::new(),
-        };
         // Held until whoever brings another policy finds the workers at the handler.
         let policy = handler
             .policy
             .read()
             .unwrap_or_else(PoisonError::into_inner);
-        let processors = Processor::all(drivers.len(), &settings.cpus, settings.priority)
-            .map_err(RunError::Settings)?;
+        let count = session.info().queues as usize;
+        let processors =
+            Processor::all(count, &settings.cpus, settings.priority).map_err(RunError::Settings)?;
+        let pairs = begin(&mut session, &policy)?;
+        let (workers, commands) = Workers::new(pairs.len());
+        let mut running = SessionWorkers {
+            info: session.info().clone(),
+            warnings: session.warnings().to_vec(),
+            handles: Vec::new(),
+        };
         let mut started = Ok(());
-        for ((driver, commands), processor) in drivers.into_iter().zip(commands).zip(processors) {
-            let limits = settings.worker_limits(workers.count());
-            let part = policy.for_one_of(workers.count());
-            let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
-            let sides = [Side::Inside, Side::Outside].into_iter();
-            for (side, partial) in sides.zip(running.info.partial_checksums) {
-                engine.set_partial_checksums(side, partial);
-            }
+        for (((driver, engine), commands), processor) in
+            pairs.into_iter().zip(commands).zip(processors)
+        {
             let probe = recorder.map(Recorder::probe);
             let worker = Worker::new(driver, engine, commands, probe);
             match start(worker, processor, events.clone()) {
@@ -112,6 +112,25 @@ impl SessionWorkers {
         }
         join(self.handles)
     }
+}
+
+/// Engines that know no connection yet, for the drivers of a session that has been opened.
+pub(crate) fn anew(session: &mut Session, policy: &Policy, settings: &Settings) -> Vec<Pair> {
+    let drivers = session.drivers();
+    let count = drivers.len();
+    let engine = || {
+        let (part, limits) = (policy.for_one_of(count), settings.worker_limits(count));
+        let mut engine = Engine::new(Box::new(part), limits, monotonic_ns(), seed());
+        let sides = [Side::Inside, Side::Outside].into_iter();
+        for (side, partial) in sides.zip(session.info().partial_checksums) {
+            engine.set_partial_checksums(side, partial);
+        }
+        engine
+    };
+    drivers
+        .into_iter()
+        .map(|driver| (driver, engine()))
+        .collect()
 }
 
 fn start(

@@ -4,18 +4,21 @@ use std::sync::mpsc::Sender;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_engine::Decide;
 use windlass_io::bridge::BridgeState;
 use windlass_io::interface::{check, check_links, check_packet};
 use windlass_io::watch::{Lookout, Port};
 use windlass_io::{Prefer, Session};
+use windlass_policy::Policy;
 
 use crate::bridge::{Home, Mended};
 use crate::complaints::Complaints;
 use crate::control::{Handler, Trouble};
-use crate::open::{Opened, open};
+use crate::open::{Opened, bridge, open};
 use crate::run::Event;
-use crate::session_workers::SessionWorkers;
+use crate::session_workers::{Pair, SessionWorkers, anew};
 use crate::trace::Recorder;
+use crate::upgrade::Predecessor;
 use crate::{RunError, Settings};
 
 /// Ticks between two looks when nothing tells of a change.
@@ -57,10 +60,55 @@ impl<'a> Supervisor<'a> {
         recorder: Option<&'a Recorder>,
         events: &Sender<Event>,
     ) -> Result<Supervisor<'a>, RunError> {
+        let (session, bridge) = open(&settings.driver)?;
+        let mut supervisor = Supervisor::of(settings, handler, recorder, events, bridge)?;
+        let ports = supervisor.look_first()?;
+        supervisor.employ(session, &ports)?;
+        supervisor.begin(&ports);
+        Ok(supervisor)
+    }
+
+    /// Takes the box over from a process that has it.
+    ///
+    /// # Errors
+    /// [`RunError`]: the other process governs on.
+    pub(crate) fn take_over(
+        settings: &'a Settings,
+        handler: &'a Handler,
+        recorder: Option<&'a Recorder>,
+        events: &Sender<Event>,
+        predecessor: &mut Predecessor,
+    ) -> Result<Supervisor<'a>, RunError> {
+        let bridge = bridge(&settings.driver)?;
+        let mut supervisor = Supervisor::of(settings, handler, recorder, events, bridge)?;
+        let ports = supervisor.look_first()?;
+        let (session, heirs) = predecessor.prepare(&settings.driver)?;
+        let begin = |session: &mut Session, policy: &Policy| {
+            let count = heirs.len();
+            let one = || -> Box<dyn Decide> { Box::new(policy.for_one_of(count)) };
+            let kept = (settings.worker_limits(count), &*handler.catalog());
+            predecessor.take_over(session, heirs, kept, one)
+        };
+        supervisor.put_to_work(session, begin, &ports)?;
+        // With more patience than is configured, nothing is wrong that would not show otherwise.
+        let _ = handler.with_live(|live| {
+            let begun = live.wire().begin(&settings.driver);
+            begun.map_err(|e| e.to_string())
+        });
+        supervisor.begin(&ports);
+        Ok(supervisor)
+    }
+
+    fn of(
+        settings: &'a Settings,
+        handler: &'a Handler,
+        recorder: Option<&'a Recorder>,
+        events: &Sender<Event>,
+        bridge: Option<BridgeState>,
+    ) -> Result<Supervisor<'a>, RunError> {
         let asking = |e| RunError::system("asking for the interfaces", &e);
         let lookout = Lookout::open().map_err(asking)?;
-        let (session, bridge) = open(&settings.driver)?;
-        let mut supervisor = Supervisor {
+        Ok(Supervisor {
             settings,
             handler,
             recorder,
@@ -74,25 +122,27 @@ impl<'a> Supervisor<'a> {
             refused: None,
             ticks: 0,
             retry_at: Instant::now(),
-        };
-        let ports = supervisor
-            .lookout
-            .look(supervisor.names())
-            .map_err(asking)?;
-        if let Some(name) = supervisor.missing(&ports) {
-            let name = name.to_owned();
-            return Err(RunError::InterfaceGone { name });
+        })
+    }
+
+    fn look_first(&mut self) -> Result<[Option<Port>; 2], RunError> {
+        let ports = self.lookout.look(self.names());
+        let ports = ports.map_err(|e| RunError::system("asking for the interfaces", &e))?;
+        match self.missing(&ports) {
+            Some(name) => Err(RunError::InterfaceGone {
+                name: name.to_owned(),
+            }),
+            None => Ok(ports),
         }
-        supervisor.employ(session, &ports)?;
-        let warnings = supervisor
-            .workers
-            .iter()
-            .flat_map(|workers| &workers.warnings);
+    }
+
+    /// What is known at the start is told by whoever has started it.
+    fn begin(&mut self, ports: &[Option<Port>; 2]) {
+        let warnings = self.workers.iter().flat_map(|workers| &workers.warnings);
         for warning in warnings {
-            supervisor.told.know(&warning.what);
+            self.told.know(&warning.what);
         }
-        supervisor.publish(&ports, Mended::default());
-        Ok(supervisor)
+        self.publish(ports, Mended::default());
     }
 
     /// What was obtained at the start.
@@ -297,9 +347,26 @@ impl<'a> Supervisor<'a> {
     }
 
     fn employ(&mut self, session: Session, ports: &[Option<Port>; 2]) -> Result<(), RunError> {
+        let settings = self.settings;
+        let begin = |session: &mut Session, policy: &Policy| Ok(anew(session, policy, settings));
+        self.put_to_work(session, begin, ports)
+    }
+
+    fn put_to_work(
+        &mut self,
+        session: Session,
+        begin: impl FnOnce(&mut Session, &Policy) -> Result<Vec<Pair>, RunError>,
+        ports: &[Option<Port>; 2],
+    ) -> Result<(), RunError> {
         let (settings, handler) = (self.settings, self.handler);
-        let workers =
-            SessionWorkers::start(session, settings, handler, self.recorder, &self.events)?;
+        let workers = SessionWorkers::start(
+            session,
+            begin,
+            settings,
+            handler,
+            self.recorder,
+            &self.events,
+        )?;
         self.indices = ports.each_ref().map(|p| p.as_ref().map_or(0, |p| p.index));
         self.workers = Some(workers);
         Ok(())

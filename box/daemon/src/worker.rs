@@ -2,12 +2,14 @@
 
 use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
+use std::time::Duration;
 
 use windlass_engine::{Engine, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 
 use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
 use crate::trace::Probe;
+use crate::upgrade::{Decision, WorkerState};
 
 /// Packets taken from one side before the other has its turn.
 const BATCH_PACKETS: usize = 64;
@@ -21,6 +23,17 @@ const DRAIN_LIMIT_NS: u64 = 300_000_000;
 const STALE_NS: u64 = 200_000_000;
 /// Sleep between the turns of a worker that stops, ns.
 const DRAIN_SLEEP_NS: u64 = 1_000_000;
+
+/// Between two beats of a worker that stands still.
+const STANDSTILL_BEAT: Duration = Duration::from_millis(5);
+
+/// What a worker does when it has followed all that was asked.
+enum Next {
+    Turn,
+    Stop,
+    /// Another process goes on with everything.
+    Leave,
+}
 
 /// What one thread owns.
 pub(crate) struct Worker<D> {
@@ -64,7 +77,12 @@ impl<D: Driver> Worker<D> {
     /// # Errors
     /// The driver's: the interface is gone, or the kernel refuses.
     pub(crate) fn run(mut self) -> io::Result<()> {
-        while self.obey()? {
+        loop {
+            match self.obey()? {
+                Next::Turn => {}
+                Next::Stop => return self.drain(),
+                Next::Leave => return Ok(()),
+            }
             if self.turn()? == 0 {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
@@ -73,7 +91,6 @@ impl<D: Driver> Worker<D> {
                 self.driver.wait(Some(sleep.min(SLEEP_MAX_NS)))?;
             }
         }
-        self.drain()
     }
 
     /// A batch from each side, the servers' first: an ACK never overtakes the data that it
@@ -160,8 +177,8 @@ impl<D: Driver> Worker<D> {
         Ok(())
     }
 
-    /// Follows what has been asked; false: stop.
-    fn obey(&mut self) -> io::Result<bool> {
+    /// Follows what has been asked.
+    fn obey(&mut self) -> io::Result<Next> {
         loop {
             // Whoever asked may have gone: an answer that nobody takes is no error.
             match self.commands.try_recv() {
@@ -179,8 +196,37 @@ impl<D: Driver> Worker<D> {
                     _ = answer.send(());
                 }
                 Ok(Command::MemoryFull(full)) => self.engine.set_memory_full(full),
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(false),
-                Err(TryRecvError::Empty) => return Ok(true),
+                Ok(Command::Share(answer)) => _ = answer.send(self.driver.share()),
+                Ok(Command::HandOver(answer, decision)) => {
+                    _ = answer.send(self.last_state());
+                    if self.stand_still(&decision) {
+                        return Ok(Next::Leave);
+                    }
+                }
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return Ok(Next::Stop),
+                Err(TryRecvError::Empty) => return Ok(Next::Turn),
+            }
+        }
+    }
+
+    /// All that this worker knows, with nothing on its way.
+    fn last_state(&mut self) -> io::Result<WorkerState> {
+        if self.driver.missed() != self.missed {
+            self.catch_up()?;
+        }
+        debug_assert!(self.rx.is_empty() && self.tx.is_empty());
+        Ok(WorkerState {
+            driver: self.driver.export()?,
+            engine: self.engine.export(),
+        })
+    }
+
+    /// Packets wait in the rings until it is decided who goes on. True: another process.
+    fn stand_still(&mut self, decision: &Decision) -> bool {
+        loop {
+            self.driver.beat();
+            if let Some(leaves) = decision.wait(STANDSTILL_BEAT) {
+                return leaves;
             }
         }
     }

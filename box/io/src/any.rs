@@ -1,6 +1,7 @@
 //! Either driver, without indirection on the packet path.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
@@ -91,5 +92,11 @@ impl Driver for AnyDriver {
     }
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         each!(self, d => d.set_bypass(on))
+    }
+    fn share(&self) -> io::Result<Vec<OwnedFd>> {
+        each!(self, d => d.share())
+    }
+    fn export(&mut self) -> io::Result<Vec<u8>> {
+        each!(self, d => d.export())
     }
 }

@@ -1,7 +1,9 @@
 //! What a worker needs of whatever moves its packets.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
+use serde::{Deserialize, Serialize};
 use windlass_engine::{Pkt, Pool, Room, Side, Tx};
 use windlass_metric::totals;
 use windlass_wire::FlowKey;
@@ -38,6 +40,17 @@ pub trait Driver: Pool {
     /// True: the kernel forwards everything. Concerns all drivers of the session at once. No effect
     /// on drivers that stand instead of a bridge.
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;
+    /// Descriptors by which another process can take this driver over ([`crate::handover`]).
+    ///
+    /// # Errors
+    /// The kernel's, or `Unsupported`.
+    fn share(&self) -> io::Result<Vec<OwnedFd>>;
+    /// What another process has to know beside them. From here on it must not be used, but for [`Driver::beat`], unless the
+    /// other does not take it over.
+    ///
+    /// # Errors
+    /// The kernel's, or `Unsupported`.
+    fn export(&mut self) -> io::Result<Vec<u8>>;
 }
 
 /// What the frames of one driver are for: the parts add up to all of them, whatever their number is.
@@ -133,7 +146,7 @@ pub struct Follows {
 }
 
 /// How packets are obtained.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Mode {
     /// AF_XDP, the program run by the network driver.
     Native,
@@ -144,7 +157,7 @@ pub enum Mode {
 }
 
 /// What was obtained.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct DriverInfo {
     /// How packets are obtained.
     pub mode: Mode,

@@ -14,6 +14,7 @@ mod checksum;
 mod driver;
 mod error;
 mod ethtool;
+pub mod handover;
 pub mod interface;
 mod memory;
 mod netlink;

@@ -2,7 +2,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
@@ -17,13 +17,36 @@ pub(crate) struct Mapping {
 unsafe impl Send for Mapping {}
 
 impl Mapping {
-    /// Zeroed private memory, page aligned, in huge pages where the system offers them.
-    pub(crate) fn anonymous(len: usize) -> io::Result<Self> {
-        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-        let mapping = Self::map(len, flags, -1, 0)?;
+    /// A file in memory, zeroed, in huge pages where the system offers them, that another process can map as well.
+    pub(crate) fn file(len: usize) -> io::Result<(Self, OwnedFd)> {
+        // SAFETY: a valid C string.
+        let fd = crate::sys::check(unsafe {
+            libc::memfd_create(c"windlass frames".as_ptr(), libc::MFD_CLOEXEC)
+        })?;
+        // SAFETY: the descriptor was just made and nobody else owns it.
+        let file = unsafe { OwnedFd::from_raw_fd(fd) };
+        // SAFETY: no pointers are passed.
+        crate::sys::check(unsafe { libc::ftruncate(fd, len as libc::off_t) })?;
+        let mapping = Self::map(len, libc::MAP_SHARED, fd, 0)?;
         // SAFETY: the range was just mapped. Advice may be refused without harm.
         unsafe { libc::madvise(mapping.base.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
-        Ok(mapping)
+        Ok((mapping, file))
+    }
+
+    /// Such a file of another process.
+    pub(crate) fn of_file(file: &OwnedFd, len: usize) -> io::Result<Self> {
+        let mut found = std::mem::MaybeUninit::<libc::stat>::uninit();
+        // SAFETY: `found` is valid for writing.
+        crate::sys::check(unsafe { libc::fstat(file.as_raw_fd(), found.as_mut_ptr()) })?;
+        // SAFETY: the call has succeeded, so the kernel has written it.
+        let size = unsafe { found.assume_init() }.st_size;
+        if u64::try_from(size) != Ok(len as u64) {
+            return Err(io::Error::other(
+                "the memory of the frames has another size",
+            ));
+        }
+        let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
+        Self::map(len, flags, file.as_raw_fd(), 0)
     }
 
     /// The ring of `socket` at `offset`, shared with the kernel.

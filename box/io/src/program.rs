@@ -1,21 +1,23 @@
 //! The XDP program: loading, attaching, and its maps.
 
+mod link;
 mod switches;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use aya::maps::{HashMap, Map, MapData, MapError, PerCpuArray, XskMap};
-use aya::programs::links::FdLink;
-use aya::programs::{Xdp, XdpMode};
+use aya::programs::Xdp;
 use aya::{Ebpf, EbpfLoader};
 use windlass_engine::Side;
 use windlass_metric::totals;
 
 use crate::driver::DriverConfig;
 use crate::pulse::Pulse;
+use link::Link;
 use switches::{Control, ns_each};
 
+pub(crate) use link::RunBy;
 pub(crate) use switches::Switches;
 
 /// Room for the sockets of one interface in the map of sockets.
@@ -58,7 +60,8 @@ totals! {
 /// The loaded program. Dropping it detaches it, and the bridge forwards everything.
 #[derive(Debug)]
 pub(crate) struct Program {
-    links: Vec<FdLink>,
+    /// Of the inside and the outside.
+    links: Vec<Link>,
     ebpf: Ebpf,
 }
 
@@ -78,16 +81,30 @@ impl Program {
     }
 
     /// Attaches the side's program by a link that ends with the process.
-    pub(crate) fn attach(&mut self, side: Side, interface: u32, mode: XdpMode) -> io::Result<()> {
-        let program = xdp(&mut self.ebpf, side)?;
-        let id = program
-            .attach_to_if_index(interface, mode)
-            .map_err(io::Error::other)?;
-        let link = program.take_link(id).map_err(io::Error::other)?;
-        // Any other attachment would outlive a killed process.
+    pub(crate) fn attach(&mut self, side: Side, interface: u32, by: RunBy) -> io::Result<()> {
+        let program = xdp(&mut self.ebpf, side)?.fd().map_err(io::Error::other)?;
         self.links
-            .push(FdLink::try_from(link).map_err(io::Error::other)?);
+            .push(Link::attach(program.as_fd(), interface, by)?);
         Ok(())
+    }
+
+    /// Takes the links of another process over. Its program stays attached until [`Program::take_place`].
+    pub(crate) fn inherit(&mut self, links: [OwnedFd; 2]) {
+        self.links = links.map(Link::inherited).into();
+    }
+
+    /// Puts this program in the place of the one that is attached, on both sides.
+    pub(crate) fn take_place(&mut self) -> io::Result<()> {
+        for (side, link) in [Side::Inside, Side::Outside].into_iter().zip(&self.links) {
+            let program = xdp(&mut self.ebpf, side)?.fd().map_err(io::Error::other)?;
+            link.put(program.as_fd())?;
+        }
+        Ok(())
+    }
+
+    /// The links, for another process.
+    pub(crate) fn share_links(&self) -> io::Result<Vec<OwnedFd>> {
+        self.links.iter().map(Link::share).collect()
     }
 
     /// Frames to these MAC addresses belong to the box.

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use aya::programs::XdpMode;
 use windlass_engine::Side;
 
 use crate::any::AnyDriver;
@@ -11,7 +10,7 @@ use crate::error::{OpenError, system};
 use crate::interface::{self, Interface, Problem, Severity};
 use crate::netlink;
 use crate::packet::PacketDriver;
-use crate::program::{Program, QUEUES_PER_SIDE, Switches, XdpCounters};
+use crate::program::{Program, QUEUES_PER_SIDE, RunBy, Switches, XdpCounters};
 use crate::xdp::{Obtained, Place, XdpDriver};
 
 /// What the kernel leaves free in front of a received packet (`XDP_PACKET_HEADROOM`).
@@ -21,12 +20,21 @@ const XDP_HEADROOM_BYTES: u32 = 256;
 /// dropped, or the process dies, the bridge forwards them (except with AF_PACKET).
 #[derive(Debug)]
 pub struct Session {
-    xdp: Option<(Program, Switches)>,
+    pub(crate) xdp: Option<Xdp>,
     /// Packets that the program had passed before it was switched on: nobody's bypass.
-    passed_before: u64,
-    drivers: Vec<AnyDriver>,
-    info: DriverInfo,
-    warnings: Vec<Problem>,
+    pub(crate) passed_before: u64,
+    pub(crate) drivers: Vec<AnyDriver>,
+    pub(crate) info: DriverInfo,
+    pub(crate) warnings: Vec<Problem>,
+}
+
+/// The program, and what its drivers are.
+#[derive(Debug)]
+pub(crate) struct Xdp {
+    pub(crate) program: Program,
+    pub(crate) switches: Switches,
+    pub(crate) names: [String; 2],
+    pub(crate) queues: Vec<(Place, Obtained)>,
 }
 
 impl Session {
@@ -49,14 +57,14 @@ impl Session {
             .map_err(system("loading the XDP program"))?;
         let mode = attach(&mut program, config, &sides)?;
         let mut drivers = Vec::new();
-        let mut obtained = None;
+        let mut opened = Vec::new();
         for queue in queues.clone() {
-            let (driver, got) = open_queue(&mut program, config, &sides, queue, mode)
+            let (driver, place, got) = open_queue(&mut program, config, &sides, queue, mode)
                 .map_err(system(format!("AF_XDP sockets of queue {queue}")))?;
             drivers.push(AnyDriver::Xdp(driver));
-            obtained = Some(obtained.map_or(got, |all| weaker(all, got)));
+            opened.push((place, got));
         }
-        let Some(obtained) = obtained else {
+        let Some(obtained) = opened.iter().map(|(_, got)| *got).reduce(weaker) else {
             return Err(OpenError::Config("no queue to serve".to_owned()));
         };
         let max_packet = match obtained.multi_buffer {
@@ -68,7 +76,12 @@ impl Session {
         let (switches, passed_before) = switch_on(&mut program, config, &sides, max_packet)
             .map_err(system("configuring the XDP program"))?;
         Ok(Session {
-            xdp: Some((program, switches)),
+            xdp: Some(Xdp {
+                program,
+                switches,
+                names: [config.inside.clone(), config.outside.clone()],
+                queues: opened,
+            }),
             passed_before,
             info: DriverInfo {
                 mode,
@@ -104,7 +117,7 @@ impl Session {
     /// What the XDP program saw; all zeros with AF_PACKET.
     pub fn counters(&self) -> io::Result<XdpCounters> {
         match &self.xdp {
-            Some((program, _)) => {
+            Some(Xdp { program, .. }) => {
                 let mut counters = program.counters()?;
                 counters.passed_bypass -= self.passed_before.min(counters.passed_bypass);
                 Ok(counters)
@@ -119,7 +132,7 @@ impl Session {
     /// The kernel's.
     pub fn learn_addresses(&mut self, inside: &str, outside: &str) -> io::Result<()> {
         match &mut self.xdp {
-            Some((program, _)) => {
+            Some(Xdp { program, .. }) => {
                 let sides = [Interface::get(inside)?, Interface::get(outside)?];
                 program.set_local_macs(&local_macs(&sides)?)
             }
@@ -130,14 +143,14 @@ impl Session {
     /// True: the kernel forwards everything. No effect with AF_PACKET.
     pub fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         match &mut self.xdp {
-            Some((_, switches)) => switches.set_bypass(on),
+            Some(Xdp { switches, .. }) => switches.set_bypass(on),
             None => Ok(()),
         }
     }
 }
 
 /// From here on packets are taken: the sockets are ready. The answer has what had passed until then.
-fn switch_on(
+pub(crate) fn switch_on(
     program: &mut Program,
     config: &DriverConfig,
     sides: &[Interface; 2],
@@ -199,16 +212,16 @@ fn attach(
     let mut mode = Mode::Native;
     for (side, interface) in [Side::Inside, Side::Outside].into_iter().zip(sides) {
         let what = format!("attaching the XDP program to {}", interface.name);
-        let mut try_mode = |mode| program.attach(side, interface.index, mode);
+        let mut run_by = |by| program.attach(side, interface.index, by);
         let native = match config.prefer {
             Prefer::Generic => Err(io::ErrorKind::Unsupported.into()),
-            _ => try_mode(XdpMode::Driver),
+            _ => run_by(RunBy::Driver),
         };
         match (native, config.prefer) {
             (Ok(()), _) => {}
             (Err(e), Prefer::Native) => return Err(system(what)(e)),
             (Err(_), _) => {
-                try_mode(XdpMode::Skb).map_err(system(what))?;
+                run_by(RunBy::Stack).map_err(system(what))?;
                 mode = Mode::Generic;
             }
         }
@@ -231,7 +244,7 @@ fn open_queue(
     sides: &[Interface; 2],
     queue: u32,
     mode: Mode,
-) -> io::Result<(XdpDriver, Obtained)> {
+) -> io::Result<(XdpDriver, Place, Obtained)> {
     let place = Place {
         interfaces: [sides[0].index, sides[1].index],
         queue,
@@ -245,7 +258,7 @@ fn open_queue(
     for side in [Side::Inside, Side::Outside] {
         program.set_socket(side, queue, driver.socket(side))?;
     }
-    Ok((driver, obtained))
+    Ok((driver, place, obtained))
 }
 
 fn weaker(a: Obtained, b: Obtained) -> Obtained {

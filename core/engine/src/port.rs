@@ -81,7 +81,7 @@ pub trait Pool {
 }
 
 /// What remains to be done about the TCP checksum of a packet on transmission.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum TxChecksum {
     /// Nothing.
     Done,
@@ -96,7 +96,7 @@ pub enum TxChecksum {
 }
 
 /// A packet to be transmitted. Carries one reference, which the transmitter frees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tx {
     /// The packet.
     pub pkt: Pkt,

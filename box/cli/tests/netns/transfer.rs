@@ -22,6 +22,8 @@ fn pattern(at: u64) -> u8 {
 /// A server, if nothing else is said in a, sends until it is told to finish; a client in b checks every byte.
 pub struct Transfer {
     received: Arc<AtomicU64>,
+    /// Longest time without a byte, ms.
+    stall: Arc<AtomicU64>,
     finish: Arc<AtomicBool>,
     server: JoinHandle<u64>,
     client: JoinHandle<u64>,
@@ -41,7 +43,9 @@ impl Transfer {
         let address = SocketAddr::new(address.parse().unwrap(), port);
         let finish = Arc::new(AtomicBool::new(false));
         let received = Arc::new(AtomicU64::new(0));
+        let stall = Arc::new(AtomicU64::new(0));
         let (told, count) = (Arc::clone(&finish), Arc::clone(&received));
+        let stalled = Arc::clone(&stall);
         let listener = lab.spawn(server, move || TcpListener::bind(address).unwrap());
         let listener = listener.join().unwrap();
         let server = thread::spawn(move || {
@@ -51,9 +55,10 @@ impl Transfer {
             serve(stream, &told)
         });
         let connect = move || TcpStream::connect(address).unwrap();
-        let client = lab.spawn(client, move || check(connect(), &count));
+        let client = lab.spawn(client, move || check(connect(), &count, &stalled));
         Transfer {
             received,
+            stall,
             finish,
             server,
             client,
@@ -69,6 +74,11 @@ impl Transfer {
             assert!(Instant::now() < deadline, "the transfer stands still");
             thread::sleep(Duration::from_millis(5));
         }
+    }
+
+    /// The longest time without a byte so far.
+    pub fn longest_stall(&self) -> Duration {
+        Duration::from_millis(self.stall.load(Ordering::Acquire))
     }
 
     /// Ends it; every byte that was sent must have come.
@@ -91,10 +101,11 @@ fn serve(mut stream: TcpStream, finish: &AtomicBool) -> u64 {
     at
 }
 
-fn check(mut stream: TcpStream, received: &AtomicU64) -> u64 {
+fn check(mut stream: TcpStream, received: &AtomicU64, stall: &AtomicU64) -> u64 {
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let mut buffer = vec![0; 1 << 16];
     let mut at = 0u64;
+    let mut last = Instant::now();
     loop {
         let count = match stream.read(&mut buffer) {
             Ok(0) => return at,
@@ -105,6 +116,8 @@ fn check(mut stream: TcpStream, received: &AtomicU64) -> u64 {
         for (i, byte) in buffer[..count].iter().enumerate() {
             assert_eq!(*byte, pattern(at + i as u64), "byte {}", at + i as u64);
         }
+        stall.fetch_max(last.elapsed().as_millis() as u64, Ordering::AcqRel);
+        last = Instant::now();
         at += count as u64;
         received.store(at, Ordering::Release);
     }

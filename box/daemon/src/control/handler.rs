@@ -16,6 +16,7 @@ use super::live::{Condition, Live};
 use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
 use crate::settings::{set_clock, unix_ns};
+use crate::upgrade::Upgrade;
 use crate::{FlowReport, TenantReport};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
@@ -38,6 +39,7 @@ pub(crate) struct Handler {
     /// Those that the XDP program takes; none: all.
     pub ports: Vec<u16>,
     pub started: Instant,
+    pub upgrade: Upgrade,
 }
 
 impl Handler {
@@ -59,6 +61,10 @@ impl Handler {
             Request::Trial => self.trial(),
             Request::StopTrial => self.stop_trial(),
             Request::Bypass { on } => self.bypass(on),
+            Request::Upgrade { binary } => {
+                let upgraded = self.upgrade(binary.as_deref());
+                upgraded.map(|pid| Answer::Upgraded { pid })
+            }
             Request::Apply { files } => self.apply(&files, &Overrides::default()),
         };
         answer.unwrap_or_else(|error| Answer::Error { error })

@@ -1,9 +1,11 @@
 //! What answers rest on: the workers while there are any, and how the box stands.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use windlass_io::{DriverInfo, Mode, Session, XdpCounters};
+use windlass_io::handover::Plan;
+use windlass_io::{DriverConfig, DriverInfo, Mode, Session, XdpCounters};
 
 use super::protocol::{StatusReport, Trouble};
 use crate::command::Workers;
@@ -15,6 +17,12 @@ pub(crate) trait Wire: Send {
     fn counters(&self) -> io::Result<XdpCounters>;
     /// The bridge of the two interfaces may have another address now.
     fn learn_addresses(&mut self, names: [&str; 2]) -> io::Result<()>;
+    /// What another process needs to take it over.
+    fn share(&self) -> io::Result<(Plan, Vec<OwnedFd>)>;
+    /// Its workers read what comes.
+    fn begin(&mut self, config: &DriverConfig) -> io::Result<()>;
+    /// Its XDP program is attached, whosever was before.
+    fn take_place(&mut self) -> io::Result<()>;
 }
 
 impl Wire for Session {
@@ -28,6 +36,18 @@ impl Wire for Session {
 
     fn learn_addresses(&mut self, [inside, outside]: [&str; 2]) -> io::Result<()> {
         Session::learn_addresses(self, inside, outside)
+    }
+
+    fn share(&self) -> io::Result<(Plan, Vec<OwnedFd>)> {
+        Session::share(self)
+    }
+
+    fn begin(&mut self, config: &DriverConfig) -> io::Result<()> {
+        Session::begin(self, config)
+    }
+
+    fn take_place(&mut self) -> io::Result<()> {
+        Session::take_place(self)
     }
 }
 

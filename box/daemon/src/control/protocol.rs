@@ -47,6 +47,11 @@ pub enum Request {
         /// Off.
         on: bool,
     },
+    /// Has another process take over, which governs on with all connections.
+    Upgrade {
+        /// The program, as an absolute path; `None`: the file that the running one was started from.
+        binary: Option<PathBuf>,
+    },
     /// How plugins do.
     Plugins,
     /// Takes in a plugin, in the place of one of the same name for flows to come.
@@ -104,6 +109,11 @@ pub enum Answer {
     Bypass {
         /// Whether it is on now.
         on: bool,
+    },
+    /// Another process governs.
+    Upgraded {
+        /// Its number.
+        pid: u32,
     },
     /// Done.
     Applied {

@@ -144,7 +144,10 @@ fn serve(stream: &Stream, place: &Place, handler: &Handler) -> io::Result<()> {
             },
         };
         place.set_busy(false);
-        send(reader.get_mut(), &answer)?;
+        let sent = send(reader.get_mut(), &answer);
+        // Whether it was taken or not: another process may govern by now.
+        handler.upgrade.leave_if_done();
+        sent?;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 
 use windlass_engine::{Pkt, Pool, Room, Side, Tx, TxChecksum};
 use windlass_wire::{FlowKey, Segment};
@@ -221,5 +221,11 @@ impl Driver for PacketDriver {
 
     fn set_bypass(&mut self, _: bool) -> io::Result<()> {
         Ok(())
+    }
+    fn share(&self) -> io::Result<Vec<OwnedFd>> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+    fn export(&mut self) -> io::Result<Vec<u8>> {
+        Err(io::ErrorKind::Unsupported.into())
     }
 }

@@ -70,6 +70,11 @@ impl Switches {
         Ok(())
     }
 
+    /// How long a worker may leave packets unread, ms; 0: for ever.
+    pub(crate) fn set_patience(&mut self, ms: u32) -> io::Result<()> {
+        self.set(Control::PatienceMs, ms)
+    }
+
     /// Writes an entry of `control`.
     pub(super) fn set(&mut self, which: Control, value: u32) -> io::Result<()> {
         self.control

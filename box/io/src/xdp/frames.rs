@@ -5,7 +5,9 @@
 //! frame of the chain returns one.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
+use serde::{Deserialize, Serialize};
 use windlass_engine::{Nanos, Pkt, Pool, Room};
 use windlass_wire::{Segment, verify_tcp, verify_tcp_parts};
 
@@ -19,7 +21,7 @@ const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
 pub(crate) const HEADROOM_BYTES: u32 = 64;
 const NONE: u32 = u32::MAX;
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Frame {
     /// References to the packet (first frame only); 0 when not part of a packet.
     refs: u32,
@@ -62,10 +64,25 @@ struct Chain {
     ends: Option<(u32, u32)>,
 }
 
+/// What is known of the frames. Those that are in neither list are lent to the kernel.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct FramesState {
+    /// In packets, by number.
+    used: Vec<(u32, Frame)>,
+    free: Vec<u32>,
+}
+
+/// In front of packets whose arrival is told, by the program of this seed.
+fn mark(seed: u32) -> u64 {
+    u64::from(seed) << 32 | u64::from(seed)
+}
+
 /// The frames of one UMEM.
 #[derive(Debug)]
 pub(crate) struct Frames {
     memory: Mapping,
+    /// What `memory` maps, for another process.
+    file: OwnedFd,
     frame_size: u32,
     shares: Shares,
     /// In front of packets whose arrival is told.
@@ -78,15 +95,59 @@ pub(crate) struct Frames {
 impl Frames {
     /// `count` frames of `frame_size` bytes (a power of two, at most 4096). `seed` is the program's.
     pub(crate) fn new(count: u32, frame_size: u32, seed: u32) -> io::Result<Self> {
+        let (memory, file) = Mapping::file(count as usize * frame_size as usize)?;
         Ok(Frames {
-            memory: Mapping::anonymous(count as usize * frame_size as usize)?,
+            memory,
+            file,
             frame_size,
             shares: Shares::of(count, FILL_FRAMES_MAX),
-            mark: u64::from(seed) << 32 | u64::from(seed),
+            mark: mark(seed),
             frames: vec![FREE; count as usize],
             free: (0..count).rev().collect(),
             held: 0,
         })
+    }
+
+    /// The frames of another process, mapped here, with all that it knows of them. `None`: that cannot be.
+    pub(crate) fn inherit(
+        (memory, file): (Mapping, OwnedFd),
+        (count, frame_size, seed): (u32, u32, u32),
+        state: FramesState,
+    ) -> Option<Self> {
+        let mut frames = vec![FREE; count as usize];
+        for (index, frame) in &state.used {
+            *frames.get_mut(*index as usize)? = *frame;
+        }
+        let inside = |frame: &u32| *frame < count;
+        (state.free.iter().all(inside) && state.used.len() + state.free.len() <= frames.len())
+            .then_some(())?;
+        Some(Frames {
+            memory,
+            file,
+            frame_size,
+            shares: Shares::of(count, FILL_FRAMES_MAX),
+            mark: mark(seed),
+            frames,
+            held: state.used.len() as u32,
+            free: state.free,
+        })
+    }
+
+    /// What is known of them.
+    pub(crate) fn export(&self) -> FramesState {
+        let frames = (0..).zip(&self.frames);
+        FramesState {
+            used: frames
+                .filter(|(_, frame)| frame.head != NONE)
+                .map(|(index, frame)| (index, *frame))
+                .collect(),
+            free: self.free.clone(),
+        }
+    }
+
+    /// Their memory, for another process.
+    pub(crate) fn file(&self) -> &OwnedFd {
+        &self.file
     }
 
     pub(crate) fn memory(&self) -> &Mapping {

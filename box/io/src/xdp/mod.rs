@@ -1,14 +1,16 @@
 //! The AF_XDP driver: two sockets, one on each interface, over one UMEM.
 
 mod frames;
+mod heir;
 mod offload;
 mod port;
 mod ring;
 mod socket;
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
+use serde::{Deserialize, Serialize};
 use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
@@ -18,6 +20,7 @@ use crate::pulse::Pulse;
 use crate::sys;
 
 use frames::Frames;
+pub(crate) use heir::{DESCRIPTORS, Heir};
 use port::Port;
 use socket::{Binding, Socket};
 
@@ -29,7 +32,7 @@ const TX_RETRY_NS: u64 = 50_000;
 const STARVED_RETRY_NS: u64 = 500_000;
 
 /// How a driver's sockets turned out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Obtained {
     pub(crate) zero_copy: bool,
     pub(crate) multi_buffer: bool,
@@ -38,7 +41,7 @@ pub(crate) struct Obtained {
 }
 
 /// What a driver needs to be opened.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Place {
     /// Indices of the inside and the outside interface.
     pub(crate) interfaces: [u32; 2],
@@ -89,7 +92,9 @@ impl XdpDriver {
                 };
                 match bind_both(&frames, &place, binding) {
                     Ok((sockets, obtained)) => {
-                        let driver = Self::new(&place, frames, sockets, obtained, switches, pulse);
+                        let mut driver =
+                            Self::new(&place, frames, sockets, obtained, switches, pulse);
+                        driver.refill();
                         return Ok((driver, obtained));
                     }
                     Err(e) => refused = e,
@@ -121,7 +126,6 @@ impl XdpDriver {
             syns_per_second: place.syns_per_second,
         };
         driver.limit_syns(false);
-        driver.refill();
         driver
     }
 
@@ -283,5 +287,13 @@ impl Driver for XdpDriver {
 
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         self.switches.set_bypass(on)
+    }
+
+    fn share(&self) -> io::Result<Vec<OwnedFd>> {
+        self.share_descriptors()
+    }
+
+    fn export(&mut self) -> io::Result<Vec<u8>> {
+        self.export_state()
     }
 }

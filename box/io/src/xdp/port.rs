@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::io;
 
+use serde::{Deserialize, Serialize};
 use windlass_engine::{Pkt, Pool, Tx};
 
 use super::frames::{Frames, Part};
@@ -25,6 +26,13 @@ pub(crate) struct Port {
     in_flight: u32,
 }
 
+/// What another process has to know of a port.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct PortState {
+    backlog: Vec<Tx>,
+    in_flight: u32,
+}
+
 impl Port {
     pub(crate) fn new(socket: Socket, metadata: bool, shares: Shares) -> Port {
         Port {
@@ -36,6 +44,21 @@ impl Port {
             fill_frames: shares.fill,
             metadata,
             in_flight: 0,
+        }
+    }
+
+    /// Goes on where another process has stopped.
+    pub(crate) fn go_on(&mut self, state: PortState) {
+        self.socket.go_on();
+        self.backlog = state.backlog.into();
+        self.in_flight = state.in_flight;
+    }
+
+    /// What waits, and what is under way.
+    pub(crate) fn export(&self) -> PortState {
+        PortState {
+            backlog: self.backlog.iter().copied().collect(),
+            in_flight: self.in_flight,
         }
     }
 

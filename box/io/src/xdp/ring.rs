@@ -107,6 +107,12 @@ impl<T: Copy> Producer<T> {
         }
     }
 
+    /// Goes on where another process has stopped.
+    pub(crate) fn go_on(&mut self) {
+        self.written = self.ring.producer().load(Ordering::Acquire);
+        self.seen_consumer = self.ring.consumer().load(Ordering::Acquire);
+    }
+
     /// True if `wanted` entries can be pushed.
     pub(crate) fn has_room(&mut self, wanted: u32) -> bool {
         if self.ring.size - self.written.wrapping_sub(self.seen_consumer) < wanted {
@@ -158,6 +164,11 @@ impl<T: Copy> Consumer<T> {
         Ok(Consumer { read: 0, ring })
     }
 
+    /// Goes on where another process has stopped.
+    pub(crate) fn go_on(&mut self) {
+        self.read = self.ring.consumer().load(Ordering::Acquire);
+    }
+
     /// Entries that can be read.
     pub(crate) fn available(&self) -> u32 {
         let produced = self.ring.producer().load(Ordering::Acquire);
@@ -191,7 +202,7 @@ mod tests {
     };
 
     fn ring(size: u32, first: u32) -> Ring<u64> {
-        let memory = Mapping::anonymous(192 + size as usize * 8).expect("memory");
+        let (memory, _) = Mapping::file(192 + size as usize * 8).expect("memory");
         let ring = Ring::new(memory, &AT, size);
         ring.producer().store(first, Ordering::Relaxed);
         ring.consumer().store(first, Ordering::Relaxed);

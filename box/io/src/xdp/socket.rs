@@ -91,27 +91,44 @@ impl Socket {
         ] {
             sys::set_option(&fd, libc::SOL_XDP, ring, &entries)?;
         }
-        let at = offsets(&fd)?;
-        let rx_page = libc::XDP_PGOFF_RX_RING as u64;
-        let tx_page = libc::XDP_PGOFF_TX_RING as u64;
-        let fill_page = libc::XDP_UMEM_PGOFF_FILL_RING;
-        let completion_page = libc::XDP_UMEM_PGOFF_COMPLETION_RING;
         let budget = sys::set_option(
             &fd,
             libc::SOL_XDP,
             XDP_MAX_TX_SKB_BUDGET,
             &TX_BUDGET_PACKETS,
         );
-        let socket = Socket {
+        let socket = Socket::map(fd, budget.is_ok().then_some(TX_BUDGET_PACKETS))?;
+        socket.bind_queue(interface, queue, binding, owner)?;
+        Ok(socket)
+    }
+
+    /// Takes over a socket that another process has bound. [`Socket::go_on`] before the first packet.
+    pub(crate) fn inherit(fd: OwnedFd, tx_budget: u32) -> io::Result<Socket> {
+        Socket::map(fd, Some(tx_budget))
+    }
+
+    /// The other process does not touch the rings any more.
+    pub(crate) fn go_on(&mut self) {
+        self.rx.go_on();
+        self.tx.go_on();
+        self.fill.go_on();
+        self.completion.go_on();
+    }
+
+    fn map(fd: OwnedFd, tx_budget: Option<u32>) -> io::Result<Socket> {
+        let at = offsets(&fd)?;
+        let rx_page = libc::XDP_PGOFF_RX_RING as u64;
+        let tx_page = libc::XDP_PGOFF_TX_RING as u64;
+        let fill_page = libc::XDP_UMEM_PGOFF_FILL_RING;
+        let completion_page = libc::XDP_UMEM_PGOFF_COMPLETION_RING;
+        Ok(Socket {
             rx: Consumer::map(&fd, &at.rx, DATA_RING_ENTRIES, rx_page)?,
             tx: Producer::map(&fd, &at.tx, DATA_RING_ENTRIES, tx_page)?,
             fill: Producer::map(&fd, &at.fr, FRAME_RING_ENTRIES, fill_page)?,
             completion: Consumer::map(&fd, &at.cr, FRAME_RING_ENTRIES, completion_page)?,
-            tx_budget: budget.is_ok().then_some(TX_BUDGET_PACKETS),
+            tx_budget,
             fd,
-        };
-        socket.bind_queue(interface, queue, binding, owner)?;
-        Ok(socket)
+        })
     }
 
     fn bind_queue(

@@ -69,6 +69,9 @@ pub struct Carried {
 }
 
 impl Engine {
+    /// The format of [`Engine::export`], and the one that [`Engine::import`] reads.
+    pub const STATE_FORMAT: u16 = FORMAT;
+
     /// The state of all connections. This engine is as before: it goes on if nobody takes them over.
     ///
     /// # Panics

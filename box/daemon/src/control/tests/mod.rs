@@ -7,11 +7,12 @@ mod trials;
 
 use std::fs;
 use std::io::{self, BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, RwLock};
+use std::sync::{Arc, Mutex, RwLock, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,8 @@ use windlass_cc::Phase;
 use windlass_engine::{
     AlgorithmId, Counters, FlowFigures, FlowInfo, LimitedBy, Side, TenantId, TenantInfo,
 };
-use windlass_io::{DriverInfo, DriverStats, Mode, XdpCounters};
+use windlass_io::handover::Plan;
+use windlass_io::{DriverConfig, DriverInfo, DriverStats, Mode, XdpCounters};
 use windlass_policy::{Config, ConfigFile, Policy};
 use windlass_wire::{Addr, FlowKey};
 
@@ -28,6 +30,7 @@ use super::live::Wire;
 use super::*;
 use crate::RunError;
 use crate::command::{Command, Flows, Status, Workers};
+use crate::upgrade::Upgrade;
 
 struct FakeWire(Arc<Mutex<Vec<String>>>);
 
@@ -45,6 +48,18 @@ impl Wire for FakeWire {
     }
 
     fn learn_addresses(&mut self, _names: [&str; 2]) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn share(&self) -> io::Result<(Plan, Vec<OwnedFd>)> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    fn take_place(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin(&mut self, _: &DriverConfig) -> io::Result<()> {
         Ok(())
     }
 }
@@ -139,6 +154,10 @@ pub(crate) fn handler(
         inside: "lan".to_owned(),
         outside: "wan".to_owned(),
         started: Instant::now(),
+        upgrade: Upgrade::new(
+            Some("there are no packets here".to_owned()),
+            mpsc::channel().0,
+        ),
     })
 }
 

@@ -1,0 +1,259 @@
+//! Another process goes on with all connections.
+//!
+//! `WINDLASS_UPGRADES=100` does it so often, and `WINDLASS_CHATS=190` has so many connections beside the transfers.
+
+#[allow(dead_code)]
+mod netns;
+
+use std::fs;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::Value;
+
+use netns::{Daemon, Lab, MEGABYTE, PLACE, PROGRAM, Transfer, lab};
+
+const UPGRADES_IN_TEST: usize = 5;
+const CHATS_IN_TEST: usize = 20;
+/// Of a chat, bytes; and between two answers of it.
+const WORD_BYTES: usize = 700;
+const CHAT_PAUSE: Duration = Duration::from_millis(50);
+/// The box may govern nothing for so long, and machines on which this runs stand still for as long themselves.
+const STALL_MAX: Duration = Duration::from_millis(400);
+
+/// The process that governs, ended when the test is over.
+struct Governs(u32);
+
+impl Governs {
+    fn of(daemon: &Daemon) -> Governs {
+        Governs(pid(daemon))
+    }
+}
+
+impl Drop for Governs {
+    fn drop(&mut self) {
+        let _ = kill(Pid::from_raw(self.0 as i32), Signal::SIGKILL);
+    }
+}
+
+fn pid(daemon: &Daemon) -> u32 {
+    let status = daemon.wait_status("answering", |status| status["pid"].is_u64());
+    status["pid"].as_u64().unwrap() as u32
+}
+
+fn is_governed(daemon: &Daemon, port: u16) -> bool {
+    daemon.flow(port)["passed"] == Value::Null
+}
+
+/// A program that does something else than to take over.
+fn program(lab: &Lab, name: &str, lines: &str) -> PathBuf {
+    let file = lab.folder.path().join(name);
+    fs::write(&file, format!("#!/bin/sh\n{lines}\n")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    file
+}
+
+fn number(name: &str, default: usize) -> usize {
+    let given = std::env::var(name);
+    given.map_or(default, |number| number.parse().unwrap())
+}
+
+/// Connections that ask and answer now and then; each second one has asked once, and is silent from then on.
+struct Chats {
+    over: Arc<AtomicBool>,
+    clients: Vec<JoinHandle<()>>,
+}
+
+impl Chats {
+    fn start(lab: &Lab, count: usize) -> Chats {
+        let over = Arc::new(AtomicBool::new(false));
+        let address: SocketAddr = "10.77.0.1:8100".parse().unwrap();
+        let listener = lab.spawn("a", move || TcpListener::bind(address).unwrap());
+        let listener = listener.join().unwrap();
+        thread::spawn(move || {
+            for stream in listener.incoming().take(count) {
+                let mut stream = stream.unwrap();
+                thread::spawn(move || {
+                    let mut word = [0; WORD_BYTES];
+                    while stream.read_exact(&mut word).is_ok() {
+                        stream.write_all(&word).unwrap();
+                    }
+                });
+            }
+        });
+        let client = |number: usize| {
+            let over = Arc::clone(&over);
+            lab.spawn("b", move || {
+                let mut stream = TcpStream::connect(address).unwrap();
+                stream
+                    .set_read_timeout(Some(Duration::from_secs(20)))
+                    .unwrap();
+                let mut said = 0u8;
+                loop {
+                    said = said.wrapping_add(1);
+                    stream.write_all(&[said; WORD_BYTES]).unwrap();
+                    let mut word = [0; WORD_BYTES];
+                    stream.read_exact(&mut word).expect("an answer");
+                    assert_eq!(word, [said; WORD_BYTES]);
+                    let silent = !number.is_multiple_of(2);
+                    while !over.load(Ordering::Acquire) && silent {
+                        thread::sleep(CHAT_PAUSE);
+                    }
+                    if over.load(Ordering::Acquire) && said > 1 {
+                        return;
+                    }
+                    thread::sleep(CHAT_PAUSE);
+                }
+            })
+        };
+        let clients = (0..count).map(client).collect();
+        Chats { over, clients }
+    }
+
+    /// All have had all of their answers, the silent ones a last one.
+    fn finish(self) {
+        self.over.store(true, Ordering::Release);
+        self.clients
+            .into_iter()
+            .for_each(|client| client.join().unwrap());
+    }
+}
+
+#[test]
+fn connections_stay_governed() {
+    let Some(lab) = lab() else { return };
+    let upgrades = number("WINDLASS_UPGRADES", UPGRADES_IN_TEST);
+    let daemon = Daemon::start(&lab, &PLACE);
+    let mut governs = Governs::of(&daemon);
+    let chats = number("WINDLASS_CHATS", CHATS_IN_TEST);
+    let talk = Chats::start(&lab, chats);
+    let ports: Vec<u16> = (8001..8005).collect();
+    let transfers: Vec<Transfer> = ports
+        .iter()
+        .map(|port| Transfer::start(&lab, *port))
+        .collect();
+    transfers
+        .iter()
+        .for_each(|transfer| transfer.wait_for(MEGABYTE));
+    let mut times = Vec::new();
+    for round in 1..=upgrades {
+        let began = Instant::now();
+        let said = daemon.ask(&["upgrade"]);
+        times.push(began.elapsed());
+        let next = Governs::of(&daemon);
+        assert_ne!(next.0, governs.0, "round {round}");
+        assert!(said.contains(&format!("process {}", next.0)), "{said}");
+        let before = std::mem::replace(&mut governs, next);
+        // It has ended by itself, and so is not a child that nobody waits for either.
+        std::mem::forget(before);
+        for (port, transfer) in ports.iter().zip(&transfers) {
+            assert!(is_governed(&daemon, *port), "round {round}, port {port}");
+            transfer.wait_for(MEGABYTE / 10);
+        }
+        let flows = daemon.json(&["flow", "show", "-j"]);
+        let flows = flows.as_array().unwrap();
+        let governed = flows.iter().filter(|flow| flow["passed"] == Value::Null);
+        assert_eq!(governed.count(), chats + ports.len(), "round {round}");
+        for counter in ["passed_no_syn", "passed_unseen_data", "passed_one_way"] {
+            assert_eq!(daemon.counter("engine", counter), 0, "round {round}");
+        }
+    }
+    let stall = transfers.iter().map(Transfer::longest_stall).max();
+    let stall = stall.expect("a transfer");
+    times.sort();
+    println!(
+        "{upgrades} upgrades, {:?} in the median; longest stall {stall:?}",
+        times[times.len() / 2]
+    );
+    assert!(stall < STALL_MAX, "{stall:?}");
+    transfers.into_iter().for_each(Transfer::finish);
+    talk.finish();
+    // And new ones are governed.
+    let transfer = Transfer::start(&lab, 8010);
+    transfer.wait_for(MEGABYTE);
+    assert!(is_governed(&daemon, 8010));
+    transfer.finish();
+}
+
+#[test]
+fn one_that_does_not_come_up_changes_nothing() {
+    let Some(lab) = lab() else { return };
+    let config = lab.folder.path().join("windlass.toml");
+    fs::write(&config, "version = 1\n[box]\nframes = 8192\n").unwrap();
+    let config_file = config.to_str().unwrap();
+    let daemon = Daemon::start(&lab, &[&PLACE[..], &["--config", config_file]].concat());
+    let governs = Governs::of(&daemon);
+    let transfer = Transfer::start(&lab, 8001);
+    transfer.wait_for(MEGABYTE);
+    let still_governed = |refused: &str| {
+        let on = format!("process {} governs on", governs.0);
+        assert!(refused.contains(&on), "{refused}");
+        assert_eq!(pid(&daemon), governs.0);
+        transfer.wait_for(MEGABYTE);
+        assert!(is_governed(&daemon, 8001), "{refused}");
+    };
+    let ends = program(&lab, "ends", "exit 3");
+    let refused = daemon.refused(&["upgrade", "--binary", ends.to_str().unwrap()]);
+    assert!(refused.contains("it has ended"), "{refused}");
+    still_governed(&refused);
+    let no_program = daemon.refused(&["upgrade", "--binary", config_file]);
+    assert!(no_program.contains("cannot be started"), "{no_program}");
+    still_governed(&no_program);
+    let nowhere = daemon.refused(&["upgrade", "--binary", "/nowhere"]);
+    assert!(nowhere.contains("the program /nowhere"), "{nowhere}");
+    // Its configuration has another number of frames: that is a restart.
+    fs::write(&config, "version = 1\n[box]\nframes = 16384\n").unwrap();
+    let refused = daemon.refused(&["upgrade"]);
+    assert!(
+        refused.contains("frames in [box] must be as before"),
+        "{refused}"
+    );
+    still_governed(&refused);
+    fs::write(&config, "version = 1\n[box\n").unwrap();
+    still_governed(&daemon.refused(&["upgrade"]));
+    // And when all is as it should be, it goes on.
+    fs::write(&config, "version = 1\n[box]\nframes = 8192\n").unwrap();
+    daemon.ask(&["upgrade"]);
+    let next = Governs::of(&daemon);
+    assert_ne!(next.0, governs.0);
+    assert!(is_governed(&daemon, 8001));
+    transfer.finish();
+}
+
+/// Whenever it dies: before it has taken over, the first governs on; afterwards, the bridge forwards.
+#[test]
+fn one_that_is_killed_at_any_time_costs_no_connection() {
+    let Some(lab) = lab() else { return };
+    let mut taken = 0;
+    for round in 0..5u32 {
+        let daemon = Daemon::start(&lab, &PLACE);
+        let governs = Governs::of(&daemon);
+        let transfer = Transfer::start(&lab, 8001);
+        transfer.wait_for(MEGABYTE);
+        let delay = 0.05 + f64::from(round) * 0.03;
+        let lines = format!("(sleep {delay}; kill -9 $$) 2>/dev/null &\nexec {PROGRAM} \"$@\"");
+        let killed = program(&lab, "killed", &lines);
+        let mut command = std::process::Command::new(PROGRAM);
+        command.args(["upgrade", "--binary"]).arg(&killed);
+        let output = command.arg("--control").arg(&daemon.control).output();
+        let said = String::from_utf8(output.unwrap().stderr).unwrap();
+        thread::sleep(Duration::from_millis(600));
+        transfer.wait_for(MEGABYTE);
+        if said.contains("governs on") {
+            assert_eq!(pid(&daemon), governs.0);
+            assert!(is_governed(&daemon, 8001), "after {delay} s: {said}");
+        } else {
+            taken += 1;
+        }
+        transfer.finish();
+    }
+    println!("{taken} of 5 were killed after they had taken over");
+}
