@@ -36,7 +36,8 @@ pub(crate) struct Gaps {
     /// Bytes that were missing since this offset.
     counted_from: u64,
     missing: u64,
-    echoes: Echoes,
+    /// What the receiver had echoed when the sender began to react: older than its first retransmission.
+    echo: Option<u32>,
     /// The sender's reaction ends when this has been acknowledged.
     reacts_until: u64,
     /// ACKs from there on that still take it back; 0: it does not react.
@@ -45,32 +46,6 @@ pub(crate) struct Gaps {
     slow_fills: u8,
     /// When the sender has last been shown what the receiver says.
     shown_at: Nanos,
-}
-
-/// What the receiver echoed when gaps were seen: older than every reaction to them.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-struct Echoes {
-    older: Option<u32>,
-    /// This echo is from before every reaction that is open once its offset has been acknowledged.
-    newer: Option<(u32, u64)>,
-}
-
-impl Echoes {
-    /// A gap is seen, by a segment that ends at `nxt`. The receiver has said `tsecr`, and acknowledged `una`.
-    fn note(&mut self, tsecr: u32, una: u64, nxt: u64) {
-        match self.newer {
-            Some((_, from)) if una < from => {}
-            newer => {
-                self.older = newer.map(|(tsecr, _)| tsecr);
-                self.newer = Some((tsecr, nxt));
-            }
-        }
-    }
-
-    /// One that is older than the reaction that is open.
-    fn oldest(&self) -> Option<u32> {
-        self.older.or(self.newer.map(|(tsecr, _)| tsecr))
-    }
 }
 
 impl Flow {
@@ -165,8 +140,9 @@ impl Flow {
         }
         self.hands.gap_until = start;
         if self.setup.timestamps {
-            let (una, nxt) = (self.board.una(), self.board.nxt());
-            self.cold.gaps.echoes.note(self.view.tsecr(), una, nxt);
+            let over = self.board.una() >= self.cold.gaps.reacts_until;
+            let echo = &mut self.cold.gaps.echo;
+            *echo = echo.filter(|_| !over).or(Some(self.view.tsecr()));
         }
     }
 
@@ -193,7 +169,7 @@ impl Flow {
 
     /// The sender's reaction stands.
     pub(super) fn forget_reaction(&mut self) {
-        self.cold.gaps.echoes = Echoes::default();
+        self.cold.gaps.echo = None;
         self.cold.gaps.acks_left = 0;
     }
 
@@ -206,6 +182,6 @@ impl Flow {
         if ack >= gaps.reacts_until {
             gaps.acks_left -= 1;
         }
-        gaps.echoes.oldest()
+        gaps.echo
     }
 }

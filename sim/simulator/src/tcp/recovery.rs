@@ -79,12 +79,24 @@ impl Sender {
                 } else {
                     self.note_left();
                 }
-                self.undo = Undo::default();
+                self.undo = Undo {
+                    stamp: self.undo.stamp,
+                    ..Undo::default()
+                };
                 self.frto = false;
                 self.state = CaState::Open;
+                self.forget_stamp();
                 true
             }
             _ => true,
+        }
+    }
+
+    /// `tcp_any_retrans_done()`: no retransmission is on its way any more.
+    fn forget_stamp(&mut self) {
+        let head = self.board.head();
+        if self.board.retrans_out == 0 && head.is_none_or(|head| head.retransmissions == 0) {
+            self.undo.stamp = None;
         }
     }
 
@@ -116,6 +128,7 @@ impl Sender {
             } else {
                 CaState::Open
             };
+            self.forget_stamp();
         }
     }
 

@@ -64,7 +64,8 @@ impl Sender {
             retransmissions: if retransmitted > 0 { retransmitted } else { -1 },
             cwnd: self.cc.cwnd,
             ssthresh: 0,
-            stamp: None,
+            // Of the first retransmission since there was none on its way.
+            stamp: self.undo.stamp,
         };
         if self.state < CaState::Cwr {
             if !ece {
@@ -170,10 +171,12 @@ impl Sender {
         self.cc.cwnd = flight + send.max(first);
     }
 
-    /// `tcp_packet_delayed()`: the receiver answered something sent before the retransmission.
+    /// `tcp_packet_delayed()`: the receiver answered something sent before the first retransmission, or there was none
+    /// (since 6.12, and 6.1.113).
     pub(super) fn echo_is_older(&self, ack: &Ack) -> bool {
         match (self.undo.stamp, ack.echo) {
             (Some(stamp), Some(echo)) => echo != 0 && (echo.wrapping_sub(stamp) as i32) < 0,
+            (None, Some(_)) => self.sack,
             _ => false,
         }
     }
