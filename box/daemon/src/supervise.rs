@@ -92,6 +92,8 @@ impl<'a> Supervisor<'a> {
         supervisor.put_to_work(session, begin, &ports)?;
         // With more patience than is configured, nothing is wrong that would not show otherwise.
         let _ = handler.with_live(|live| {
+            // Who answers has begun to read.
+            live.workers.status().map_err(|e| e.to_string())?;
             let begun = live.wire().begin(&settings.driver);
             begun.map_err(|e| e.to_string())
         });

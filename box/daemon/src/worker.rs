@@ -77,6 +77,8 @@ impl<D: Driver> Worker<D> {
     /// # Errors
     /// The driver's: the interface is gone, or the kernel refuses.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        // Whoever asks from here on asks a worker that reads.
+        self.driver.beat();
         loop {
             match self.obey()? {
                 Next::Turn => {}
