@@ -3,6 +3,8 @@
 use windlass_cc::Nanos;
 use windlass_wire::{Segment, verify_tcp};
 
+use crate::Why;
+
 /// One of the two sides of the box.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Side {
@@ -103,4 +105,6 @@ pub struct Tx {
     pub to: Side,
     /// Its checksum.
     pub checksum: TxChecksum,
+    /// Why it leaves.
+    pub why: Why,
 }
