@@ -18,9 +18,11 @@ mod path;
 mod place;
 mod plugins;
 mod policy;
+mod record;
 mod run;
 mod trial;
 mod values;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -57,6 +59,9 @@ enum Command {
     Guard(guard::Command),
     #[command(subcommand)]
     Trial(trial::Command),
+    #[command(subcommand)]
+    Record(record::Command),
+    Verdict(verdict::Args),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
@@ -96,6 +101,8 @@ fn main() -> ExitCode {
         Command::Auto(command) => auto::run(command),
         Command::Guard(command) => guard::run(command),
         Command::Trial(command) => trial::run(command, &catalog),
+        Command::Record(command) => record::run(command),
+        Command::Verdict(args) => verdict::run(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),

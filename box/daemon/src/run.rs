@@ -18,6 +18,7 @@ use crate::footprint::Footprint;
 use crate::interface_claim::InterfaceClaim;
 use crate::memory::{self, Saver};
 use crate::open::Opened;
+use crate::recorder::NANOS_PER_SECOND;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::{RunError, Settings, changes, metrics};
@@ -65,6 +66,9 @@ pub fn run(
         }),
         policy: Arc::clone(&policy),
         catalog: RwLock::new(catalog),
+        recorded_for: settings
+            .recorder
+            .map(|r| u64::from(r.seconds) * NANOS_PER_SECOND),
         bypass: AtomicBool::new(false),
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),

@@ -14,6 +14,7 @@ use windlass_io::{AnyDriver, DriverInfo, Session, monotonic_ns};
 use crate::command::Workers;
 use crate::control::{Handler, Live};
 use crate::processor::Processor;
+use crate::recorder::tape;
 use crate::run::Event;
 use crate::settings::seed;
 use crate::trace::Recorder;
@@ -69,7 +70,10 @@ impl SessionWorkers {
                 engine.set_partial_checksums(side, partial);
             }
             let probe = recorder.map(Recorder::probe);
-            let worker = Worker::new(driver, engine, commands, probe);
+            let mut worker = Worker::new(driver, engine, commands, probe);
+            if let Some(recorder) = &settings.recorder {
+                worker = worker.record(tape(recorder, workers.count()));
+            }
             match start(worker, processor, events.clone()) {
                 Ok(handle) => running.handles.push(handle),
                 Err(e) => started = Err(e),
