@@ -67,7 +67,17 @@ impl Dump {
         let file = lab.folder.path().join(format!("{interface}.pcap"));
         let mut tcpdump = lab.command(place, "tcpdump");
         tcpdump
-            .args(["-i", interface, "-U", "-B", "65536", "-Z", "root", "-w"])
+            .args([
+                "-i",
+                interface,
+                "--immediate-mode",
+                "-U",
+                "-B",
+                "65536",
+                "-Z",
+                "root",
+                "-w",
+            ])
             .arg(&file)
             .arg("tcp");
         let child = tcpdump.stderr(Stdio::null()).spawn().ok()?;

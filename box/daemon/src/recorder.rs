@@ -93,6 +93,7 @@ pub(crate) fn chunk(interfaces: [&str; 2], workers: usize) -> Chunk {
             version: env!("CARGO_PKG_VERSION").to_owned(),
         },
         records: vec![String::new(); workers],
+        begins_anew: vec![false; workers],
         next: vec![0; workers],
         until: Vec::new(),
     }

@@ -70,6 +70,7 @@ impl<D: Driver> Worker<D> {
     pub(crate) fn record(mut self, tape: Box<Tape>) -> Self {
         self.engine.tell_decisions(BATCH_PACKETS);
         self.tape = Some(tape);
+        self.mark(monotonic_ns());
         self
     }
 

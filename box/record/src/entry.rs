@@ -13,6 +13,8 @@ pub const HEADERS_MAX_BYTES: usize = 128;
 const HEAD_BYTES: usize = 24;
 const STANDING_BYTES: usize = 56;
 const MARK_BYTES: usize = 24;
+/// Length of a mark.
+pub(crate) const MARK_RECORD_BYTES: usize = HEAD_BYTES + MARK_BYTES;
 /// Stands where a packet was not passed for a reason.
 const NO_REASON: u8 = 0xff;
 

@@ -30,6 +30,8 @@ pub struct Chunk {
     pub origin: Origin,
     /// By worker: records in base64.
     pub records: Vec<String>,
+    /// By worker: what came before in earlier chunks is not to be used, because something was overwritten in between.
+    pub begins_anew: Vec<bool>,
     /// By worker: where the next part begins.
     pub next: Vec<u64>,
     /// By worker: where the records ended when they were first asked for.
@@ -78,7 +80,10 @@ impl Collector {
         self.origin.clone_from(&chunk.origin);
         self.workers
             .resize(chunk.records.len().max(self.workers.len()), Vec::new());
-        for (entries, text) in self.workers.iter_mut().zip(&chunk.records) {
+        for (number, (entries, text)) in self.workers.iter_mut().zip(&chunk.records).enumerate() {
+            if chunk.begins_anew.get(number) == Some(&true) {
+                entries.clear();
+            }
             let bytes = BASE64_STANDARD.decode(text).map_err(|_| Damaged)?;
             entries.extend(Entry::read_all(&bytes)?);
         }

@@ -3,7 +3,7 @@
 use windlass_engine::Nanos;
 use windlass_metric::totals;
 
-use crate::entry::{self, Kind};
+use crate::entry::{self, Kind, MARK_RECORD_BYTES};
 
 /// Records begin at multiples of this many bytes.
 pub(crate) const ALIGN_BYTES: usize = 8;
@@ -32,6 +32,8 @@ pub(crate) struct Ring {
     tail: u64,
     /// What is younger than this should still be there, ns.
     window: Nanos,
+    /// The newest mark that was overwritten: what has been counted before the oldest record.
+    before: Option<[u8; MARK_RECORD_BYTES]>,
     pub(crate) stats: RecorderStats,
 }
 
@@ -57,6 +59,7 @@ impl Ring {
             head: 0,
             tail: 0,
             window,
+            before: None,
             stats: RecorderStats {
                 memory_bytes: bytes as u64,
                 ..RecorderStats::default()
@@ -90,13 +93,20 @@ impl Ring {
             let is_packet = entry::kind(oldest).is_some_and(Kind::is_packet);
             let early = is_packet && entry::time(oldest) + self.window > now;
             self.stats.overwritten_early += u64::from(early);
+            if entry::kind(oldest) == Some(Kind::Mark) {
+                self.before = oldest.first_chunk().copied();
+            }
             self.tail += entry::size(oldest) as u64;
         }
     }
 
-    /// Copies records from `from` on, or from the oldest that there is, up to about `most` bytes.
+    /// Copies records from `from` on, or from the oldest that there is, up to about `most` bytes. In front of the oldest is
+    /// the mark that was before it.
     pub(crate) fn read(&self, from: u64, most: usize, mut into: Vec<u8>) -> Part {
         into.clear();
+        if let Some(mark) = self.before.filter(|_| from <= self.tail) {
+            into.extend_from_slice(&mark);
+        }
         let from = from.clamp(self.tail, self.head);
         let mut next = from;
         while next < self.head && into.len() < most {

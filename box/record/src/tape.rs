@@ -124,12 +124,12 @@ impl Tape {
         now >= self.mark_at
     }
 
-    /// Writes what was dropped and missed so far, if that is news.
+    /// Writes what was dropped and missed so far, if it is news or time.
     pub fn mark(&mut self, mark: Mark, now: Nanos) {
-        self.mark_at = now + MARK_INTERVAL;
-        if self.marked == Some(mark) {
+        if self.marked == Some(mark) && !self.is_mark_due(now) {
             return;
         }
+        self.mark_at = now + MARK_INTERVAL;
         self.marked = Some(mark);
         let entry = Entry::mark(now, mark);
         entry.write(self.ring.push(entry.size(), now));

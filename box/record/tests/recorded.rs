@@ -68,7 +68,10 @@ fn a_small_memory_keeps_the_newest_and_counts_what_is_gone() {
     let stats = tapped.inner.tape.stats();
     assert!(stats.overwritten_early > 500, "{stats:?}");
     let kept = recording.entries.len() as u64;
-    assert!(kept > 300 && kept + stats.overwritten_early <= stats.recorded);
+    assert!(
+        kept > 300 && kept + stats.overwritten_early <= stats.recorded,
+        "{kept} {stats:?}"
+    );
     let last = tapped.frames.last().expect("some");
     assert_eq!(recording.entries.last().expect("some").time, last.time);
     let file = written(&recording);

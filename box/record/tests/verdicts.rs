@@ -47,7 +47,7 @@ fn boxes_in_adverse_networks_are_found_to_keep_the_rules() {
     let mut compared = (0, 0);
     for seed in 1..=120 {
         let frames = adverse(seed);
-        for snap in [WHOLE, 122] {
+        for snap in [WHOLE, HEADERS] {
             let verdict = verdict_of(&frames, snap);
             assert!(!verdict.connections.is_empty(), "seed {seed}");
             assert_eq!(verdict.outcome(), Outcome::Kept, "seed {seed}: {verdict}");
@@ -76,7 +76,7 @@ fn a_capture_of_one_box_says_so_in_one_line() {
     // Loss was repaired, and windows were rewritten: there was something to judge.
     for rule in [Rule::Ack, Rule::EdgeLeft, Rule::EdgeBeyond, Rule::Bytes] {
         let finding = &connection.findings[rule as usize];
-        assert!(finding.kept > 100, "{finding:?}");
+        assert!(finding.kept > 30, "{finding:?}");
     }
 }
 

@@ -97,10 +97,15 @@ fn gather(
             if part.end < chunk.next[worker] {
                 return Err(OTHER_WORKERS.to_owned());
             }
-            if chunk.next[worker] < chunk.until[worker] {
-                records[worker].extend(wanted.of(part));
-                chunk.next[worker] = part.next;
+            if chunk.next[worker] >= chunk.until[worker] {
+                continue;
             }
+            if chunk.next[worker] > 0 && part.from > chunk.next[worker] {
+                records[worker].clear();
+                chunk.begins_anew[worker] = true;
+            }
+            records[worker].extend(wanted.of(part));
+            chunk.next[worker] = part.next;
         }
         if chunk.is_last() {
             break;

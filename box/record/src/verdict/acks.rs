@@ -5,10 +5,14 @@ use windlass_wire::Flags;
 
 use super::connection::{BEGAN_EARLIER, Event, Judge};
 use super::finding::Rule;
-use super::way::{before, edge, words};
+use super::way::{before, edge};
 
 /// So long after the beginning of a recording in mid-flow nothing waits in the box any more that came before it, ns.
 const SETTLED_AFTER: Nanos = 1_000_000_000;
+
+/// Units of the scale by which an edge may lie beyond the receiver's: one that must not move left is rounded up, as Linux does
+/// it (`tcp_select_window`), once more with each ACK that does not raise it (docs/decisions/025-edge-rounding.md).
+const ROUNDINGS: i64 = 8;
 
 impl Judge {
     pub(super) fn check_ack(&mut self, event: &Event<'_>, ack: i64) {
@@ -70,7 +74,7 @@ impl Judge {
         };
         let way = &self.ways[event.from.other().index()];
         let offered = way.offered;
-        let beyond = offered.is_none_or(|offered| edge >= offered + unit);
+        let beyond = offered.is_none_or(|offered| edge > offered + ROUNDINGS * unit);
         self.note(Rule::EdgeBeyond, event, !beyond, || {
             let offered = offered.map_or("none".to_owned(), |offered| offered.to_string());
             format!("it shows the edge {edge}, and the receiver's furthest is {offered}")
@@ -93,8 +97,10 @@ impl Judge {
         let shown = way.shown_edge;
         way.shown_edge = Some(shown.map_or(edge, |shown| shown.max(edge)));
         let left = shown.filter(|shown| edge + unit <= *shown);
-        // If the receiver itself has said exactly this, it has moved its edge, and the box has passed it on.
-        let unchanged = way.words.contains(&words(event.segment));
+        // If the receiver itself has moved its edge left by these very numbers, the box has passed that on.
+        let unchanged = way
+            .left_moves
+            .contains(&(event.segment.ack, event.segment.window));
         self.note(Rule::EdgeLeft, event, left.is_none() || unchanged, || {
             let shown = left.unwrap_or(0);
             format!("it shows the edge {edge}, after {shown} has been shown")
@@ -120,7 +126,7 @@ impl Judge {
             && other
                 .shown_tsval
                 .is_some_and(|shown| before(stamps.val, shown))
-            && !other.words.contains(&words(event.segment));
+            && !mine.late_tsvals.contains(&stamps.val);
         let (number, time) = (event.captured.number, event.captured.time);
         if event.segment.payload_len == 0 {
             let other = &mut self.ways[event.from.other().index()];

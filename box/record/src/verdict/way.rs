@@ -30,14 +30,6 @@ impl Syn {
     }
 }
 
-/// What an acknowledgement says, field by field.
-pub(super) type Words = (u32, u32, u16, Option<u32>);
-
-pub(super) fn words(segment: &Segment) -> Words {
-    let tsval = segment.options.timestamps.map(|stamps| stamps.val);
-    (segment.seq, segment.ack, segment.window, tsval)
-}
-
 /// Where an end's numbers begin, and how far they have come.
 #[derive(Clone, Copy, Debug)]
 struct Numbers {
@@ -63,14 +55,17 @@ pub(super) struct Way {
     pub sacked: Ranges,
     /// The furthest edge that the receiver has offered.
     pub offered: Option<i64>,
-    /// What the receiver has said with its ACKs.
-    pub words: HashSet<Words>,
+    /// ACK numbers and windows by which the receiver itself has moved its edge left, or that were overtaken.
+    pub left_moves: HashSet<(u32, u16)>,
     pub shown_ack: Option<i64>,
     pub shown_edge: Option<i64>,
     pub shown_tsval: Option<u32>,
     /// TSvals of its sender, and what it has echoed.
     pub tsvals: HashSet<u32>,
     pub first_tsval: Option<u32>,
+    newest_tsval: Option<u32>,
+    /// Those that came after a newer one.
+    pub late_tsvals: HashSet<u32>,
     pub echoes: HashSet<u32>,
     pub resets: HashSet<u32>,
 }
@@ -119,6 +114,12 @@ impl Way {
         if let Some(stamps) = segment.options.timestamps {
             self.tsvals.insert(stamps.val);
             self.first_tsval.get_or_insert(stamps.val);
+            let newest = self.newest_tsval.get_or_insert(stamps.val);
+            if before(stamps.val, *newest) {
+                self.late_tsvals.insert(stamps.val);
+            } else {
+                *newest = stamps.val;
+            }
             self.echoes.insert(stamps.ecr);
         }
         if segment.flags.has(Flags::RST) {
@@ -132,16 +133,20 @@ impl Way {
             return;
         }
         let ack = self.acknowledged(segment);
+        let edge = edge(segment, ack, scale);
+        let overtaken = ack.is_some_and(|ack| self.max_ack.is_some_and(|max| ack < max));
+        if overtaken || edge.is_some_and(|edge| self.offered.is_some_and(|max| edge < max)) {
+            self.left_moves.insert((segment.ack, segment.window));
+        }
         if let Some(ack) = ack {
             self.acks.insert(ack);
             self.max_ack = Some(self.max_ack.map_or(ack, |max| max.max(ack)));
-            self.words.insert(words(segment));
             let blocks: Vec<Range> = self.blocks(segment).collect();
             for block in blocks {
                 self.sacked.add(block);
             }
         }
-        if let Some(edge) = edge(segment, ack, scale) {
+        if let Some(edge) = edge {
             self.offered = Some(self.offered.map_or(edge, |max| max.max(edge)));
         }
     }

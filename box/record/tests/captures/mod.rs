@@ -23,8 +23,8 @@ use windlass_sim::{EngineBox, HeapPool, Middlebox, Nanos, Scenario, Side, run};
 
 /// Of a capture, which has times since 1970.
 const BEGINS: Nanos = 1_700_000_000_000_000_000;
-/// Headers, and nothing of the payload.
-pub const HEADERS: usize = 66;
+/// All headers, and not all of a full payload.
+pub const HEADERS: usize = 122;
 pub const WHOLE: usize = 65_535;
 
 /// A frame at one of the interfaces.
@@ -219,6 +219,7 @@ impl Recorder {
                     version: "0".to_owned(),
                 },
                 records: vec![Chunk::encode(&part.bytes)],
+                begins_anew: vec![part.from > from && from > 0],
                 next: vec![part.next],
                 until: vec![part.end],
             };
