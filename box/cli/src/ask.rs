@@ -92,6 +92,7 @@ pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
         engine,
         driver,
         xdp,
+        recorder,
     } = &answer
     else {
         bail!(unexpected(&answer));
@@ -102,7 +103,8 @@ pub(crate) fn counters(args: &Args) -> Result<ExitCode> {
         format!("{title}\n{}", lines.collect::<String>())
     };
     let groups = [("engine", engine), ("driver", driver), ("xdp", xdp)].map(group);
-    print(&groups.concat())
+    let recorder = (!recorder.is_empty()).then(|| group(("recorder", recorder)));
+    print(&(groups.concat() + &recorder.unwrap_or_default()))
 }
 
 /// The table of figures, a line each.

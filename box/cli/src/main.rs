@@ -18,10 +18,12 @@ mod path;
 mod place;
 mod plugins;
 mod policy;
+mod record;
 mod run;
 mod trial;
 mod upgrade;
 mod values;
+mod verdict;
 
 use std::process::ExitCode;
 
@@ -59,6 +61,9 @@ enum Command {
     #[command(subcommand)]
     Trial(trial::Command),
     Upgrade(upgrade::Args),
+    #[command(subcommand)]
+    Record(record::Command),
+    Verdict(verdict::Args),
     Bypass(ask::BypassArgs),
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
@@ -99,6 +104,8 @@ fn main() -> ExitCode {
         Command::Guard(command) => guard::run(command),
         Command::Trial(command) => trial::run(command, &catalog),
         Command::Upgrade(args) => upgrade::upgrade(&args),
+        Command::Record(command) => record::run(command),
+        Command::Verdict(args) => verdict::run(&args),
         Command::Bypass(args) => ask::bypass(&args),
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),

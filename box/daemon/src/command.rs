@@ -10,6 +10,9 @@ use windlass_engine::{Counters, FlowInfo, Histograms, TenantInfo};
 use windlass_io::DriverStats;
 use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
+use windlass_record::{Part, RecorderStats};
+
+use crate::recorder;
 
 use crate::upgrade::{Decision, WorkerState};
 
@@ -37,6 +40,9 @@ pub(crate) enum Command {
     Bypass(bool, Sender<()>),
     /// Puts another policy in charge.
     Policy(Box<Policy>, Sender<()>),
+    /// Copies records of the flight recorder from this position on into the memory that is brought. No answer: there is no
+    /// recorder.
+    Record(u64, Vec<u8>, Sender<Option<Part>>),
     /// From now on new connections pass, or not any more: the process has as much memory as it may.
     MemoryFull(bool),
     /// Descriptors of the driver, for another process.
@@ -62,6 +68,7 @@ pub(crate) struct Status {
     pub bypass: bool,
     pub histograms: Histograms,
     pub worker: WorkerHistograms,
+    pub recorder: RecorderStats,
 }
 
 /// 1 µs to 100 ms.
@@ -120,6 +127,23 @@ impl Workers {
             }
         }
         Ok(all)
+    }
+
+    /// Records of each worker from its position on; `None` where there is no recorder.
+    pub(crate) fn record(&self, from: &[u64]) -> Result<Option<Vec<Part>>, Unanswered> {
+        let asked = self.channels.iter().zip(from).map(|(channel, &from)| {
+            let (answer, answers) = mpsc::channel();
+            let room = Vec::with_capacity(recorder::PART_BYTES + recorder::RECORD_MAX_BYTES);
+            let asked = channel.send(Command::Record(from, room, answer));
+            asked.map(|()| answers).map_err(|_| Unanswered)
+        });
+        let asked: Vec<Receiver<Option<Part>>> = asked.collect::<Result<_, _>>()?;
+        let end = Instant::now() + ANSWER_LIMIT;
+        let parts = asked.into_iter().map(|answers| {
+            let left = end.saturating_duration_since(Instant::now());
+            answers.recv_timeout(left).map_err(|_| Unanswered)
+        });
+        parts.collect()
     }
 
     pub(crate) fn bypass(&self, on: bool) -> Result<(), Unanswered> {

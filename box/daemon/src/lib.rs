@@ -22,6 +22,7 @@ mod memory;
 pub mod metrics;
 mod open;
 mod processor;
+mod recorder;
 mod regular_file;
 mod report;
 mod run;

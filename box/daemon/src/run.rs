@@ -19,6 +19,7 @@ use crate::footprint::Footprint;
 use crate::interface_claim::InterfaceClaim;
 use crate::memory::{self, Saver};
 use crate::open::Opened;
+use crate::recorder::NANOS_PER_SECOND;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::upgrade::{Predecessor, Upgrade};
@@ -73,6 +74,9 @@ pub fn run(
         policy: Arc::clone(&policy),
         catalog: RwLock::new(catalog),
         bypass: AtomicBool::new(predecessor.as_ref().is_some_and(|other| other.bypass)),
+        recorded_for: settings
+            .recorder
+            .map(|r| u64::from(r.seconds) * NANOS_PER_SECOND),
         inside: settings.driver.inside.clone(),
         outside: settings.driver.outside.clone(),
         ports: settings.driver.ports.clone(),

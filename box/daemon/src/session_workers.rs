@@ -15,6 +15,7 @@ use windlass_policy::Policy;
 use crate::command::Workers;
 use crate::control::{Handler, Live};
 use crate::processor::Processor;
+use crate::recorder::tape;
 use crate::run::Event;
 use crate::settings::seed;
 use crate::trace::Recorder;
@@ -69,7 +70,10 @@ impl SessionWorkers {
             pairs.into_iter().zip(commands).zip(processors)
         {
             let probe = recorder.map(Recorder::probe);
-            let worker = Worker::new(driver, engine, commands, probe);
+            let mut worker = Worker::new(driver, engine, commands, probe);
+            if let Some(recorder) = &settings.recorder {
+                worker = worker.record(tape(recorder, workers.count()));
+            }
             match start(worker, processor, events.clone()) {
                 Ok(handle) => running.handles.push(handle),
                 Err(e) => started = Err(e),

@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
 use windlass_io::{DriverConfig, Follows, Prefer, monotonic_ns};
-use windlass_policy::{Config, IoMode, MetricsListen, Overrides, Policy, Priority};
+use windlass_policy::{Config, IoMode, MetricsListen, Overrides, Policy, Priority, RecorderConfig};
 
 use crate::{RunError, TraceSettings};
 
@@ -30,6 +30,8 @@ pub struct Settings {
     pub control_socket: PathBuf,
     /// Where metrics can be scraped.
     pub metrics: Option<MetricsListen>,
+    /// How much the flight recorder keeps, if there is one.
+    pub recorder: Option<RecorderConfig>,
     /// What to record.
     pub trace: Option<TraceSettings>,
     /// An interface that is gone is waited for; else the daemon ends.
@@ -109,6 +111,7 @@ impl Settings {
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
             metrics: config.metrics.clone(),
+            recorder: config.recorder,
             trace,
             waits: true,
             reload: None,

@@ -201,7 +201,7 @@ impl<'a> Supervisor<'a> {
         Ok(())
     }
 
-    /// What the process may have: as much as is configured, and the packet frames.
+    /// What the process may have: as much as is configured, the packet frames, and the flight recorder.
     pub(crate) fn memory_limit_bytes(&self) -> u64 {
         let queues = self
             .workers
@@ -209,7 +209,8 @@ impl<'a> Supervisor<'a> {
             .map_or(1, |workers| workers.info.queues);
         let driver = &self.settings.driver;
         let frames = u64::from(driver.frames) * u64::from(driver.frame_size);
-        (u64::from(self.settings.memory_mb) << 20) + u64::from(queues) * frames
+        let recorder = self.settings.recorder.map_or(0, |r| u64::from(r.memory_mb));
+        ((u64::from(self.settings.memory_mb) + recorder) << 20) + u64::from(queues) * frames
     }
 
     /// Ends the box.

@@ -4,15 +4,17 @@ use std::io;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use windlass_engine::{Engine, Pkt, Side, Tx};
+use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
+use windlass_record::{Mark, Part, Tape};
 
 use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
+use crate::recorder::PART_BYTES;
 use crate::trace::Probe;
 use crate::upgrade::{Decision, WorkerState};
 
 /// Packets taken from one side before the other has its turn.
-const BATCH_PACKETS: usize = 64;
+pub(crate) const BATCH_PACKETS: usize = 64;
 /// Room for what one turn sends: most packets cause one, a repair or a timer a few more.
 const TX_ROOM: usize = 16 * BATCH_PACKETS;
 /// Longest sleep, so that commands do not wait longer, ns.
@@ -41,10 +43,13 @@ pub(crate) struct Worker<D> {
     engine: Engine,
     commands: Receiver<Command>,
     probe: Option<Probe>,
+    tape: Option<Box<Tape>>,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
     missed: u64,
+    /// Packets that went on without being recorded, while there was something to catch up with.
+    unrecorded: u64,
     /// A flood of SYNs is on.
     pressed: bool,
     turned_at: u64,
@@ -63,13 +68,23 @@ impl<D: Driver> Worker<D> {
             engine,
             commands,
             probe,
+            tape: None,
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
+            unrecorded: 0,
             pressed: false,
             turned_at: monotonic_ns(),
             histograms: WorkerHistograms::default(),
         }
+    }
+
+    /// Has it record what comes, what leaves, and what is decided.
+    pub(crate) fn record(mut self, tape: Box<Tape>) -> Self {
+        self.engine.tell_decisions(BATCH_PACKETS);
+        self.tape = Some(tape);
+        self.mark(monotonic_ns());
+        self
     }
 
     /// Works until it is told to stop.
@@ -108,8 +123,14 @@ impl<D: Driver> Worker<D> {
             // After receiving: an earlier time would make RTTs too short when the worker has been
             // kept off its core in between.
             let now = monotonic_ns();
+            if let Some(tape) = &mut self.tape {
+                tape.take(&self.driver, &self.rx, now);
+            }
             self.engine
                 .on_packets(now, side, &self.rx, &mut self.driver, &mut self.tx);
+            if let Some(tape) = &mut self.tape {
+                tape.came(side, self.engine.decisions(), now);
+            }
             self.rx.clear();
         }
         let now = monotonic_ns();
@@ -118,7 +139,7 @@ impl<D: Driver> Worker<D> {
         let driver = &mut self.driver;
         self.engine
             .take_follows(|key, number| driver.follow(&key, number));
-        self.driver.transmit(&mut self.tx)?;
+        self.transmit(now)?;
         if self.engine.is_pressed() != self.pressed {
             self.pressed = !self.pressed;
             self.driver.limit_syns(self.pressed);
@@ -135,6 +156,36 @@ impl<D: Driver> Worker<D> {
         }
         self.turned_at = now;
         Ok(count)
+    }
+
+    /// Sends and records what the engine wants to be sent.
+    fn transmit(&mut self, now: Nanos) -> io::Result<()> {
+        if let Some(tape) = &mut self.tape {
+            tape.leave(&self.driver, &self.tx, now);
+            if tape.is_mark_due(now) {
+                self.mark(now);
+            }
+        }
+        self.driver.transmit(&mut self.tx)
+    }
+
+    /// Tells the recorder what is missing in it.
+    fn mark(&mut self, now: Nanos) {
+        let Some(tape) = &mut self.tape else { return };
+        let stats = self.driver.stats();
+        let mark = Mark {
+            unrecorded: self.driver.missed() + self.unrecorded,
+            dropped_leaving: stats.sides.iter().map(|side| side.tx_dropped).sum(),
+            dropped_coming: stats.sides.iter().map(|side| side.rx_dropped).sum(),
+        };
+        tape.mark(mark, now);
+    }
+
+    /// A part of what is recorded.
+    fn recorded(&mut self, from: u64, into: Vec<u8>) -> Option<Part> {
+        self.mark(monotonic_ns());
+        let tape = self.tape.as_ref()?;
+        Some(tape.read(from, PART_BYTES, into))
     }
 
     /// This worker has stood still, and the kernel has forwarded packets. If they were few, the engine has missed
@@ -158,7 +209,7 @@ impl<D: Driver> Worker<D> {
             }
             None => self.engine.lose_sight(now, &mut self.driver, &mut self.tx),
         }
-        self.driver.transmit(&mut self.tx)
+        self.transmit(now)
     }
 
     /// What was left here before the kernel forwarded the rest is passed on, or dropped if it is too old to be of
@@ -166,6 +217,7 @@ impl<D: Driver> Worker<D> {
     fn drop_what_waits(&mut self, stale: bool) -> io::Result<()> {
         for side in [Side::Inside, Side::Outside] {
             while self.driver.receive(side, BATCH_PACKETS, &mut self.rx)? > 0 {
+                self.unrecorded += self.rx.len() as u64;
                 for pkt in self.rx.drain(..) {
                     if stale {
                         self.driver.free(pkt);
@@ -196,6 +248,9 @@ impl<D: Driver> Worker<D> {
                 Ok(Command::Policy(policy, answer)) => {
                     self.engine.set_policy(policy, monotonic_ns());
                     _ = answer.send(());
+                }
+                Ok(Command::Record(from, into, answer)) => {
+                    _ = answer.send(self.recorded(from, into));
                 }
                 Ok(Command::MemoryFull(full)) => self.engine.set_memory_full(full),
                 Ok(Command::Share(answer)) => _ = answer.send(self.driver.share()),
@@ -234,9 +289,10 @@ impl<D: Driver> Worker<D> {
     }
 
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        let now = monotonic_ns();
         self.engine
-            .set_bypass(on, monotonic_ns(), &mut self.driver, &mut self.tx);
-        self.driver.transmit(&mut self.tx)
+            .set_bypass(on, now, &mut self.driver, &mut self.tx);
+        self.transmit(now)
     }
 
     /// Passes on what was taken before the kernel took over, until nothing waits.
@@ -280,6 +336,11 @@ impl<D: Driver> Worker<D> {
             bypass: self.engine.bypass(),
             histograms: *self.engine.histograms(),
             worker: self.histograms,
+            recorder: self
+                .tape
+                .as_ref()
+                .map(|tape| tape.stats())
+                .unwrap_or_default(),
         }
     }
 }

@@ -7,7 +7,7 @@ use std::io::Read;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use windlass_engine::{Pool, Side, Tx, TxChecksum};
+use windlass_engine::{Pool, Side, Tx, TxChecksum, Why};
 use windlass_io::{AnyDriver, Driver, DriverConfig, Prefer, Session, bridge};
 
 const BATCH_PACKETS: usize = 64;
@@ -95,6 +95,7 @@ fn forward(mut driver: AnyDriver, stop: &AtomicBool) -> std::io::Result<()> {
                     pkt,
                     to: side.other(),
                     checksum,
+                    why: Why::Forwarded,
                 });
             }
         }

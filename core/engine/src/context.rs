@@ -5,8 +5,9 @@ use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
 use crate::decide::{Decide, Generation};
+use crate::decision::{Fate, Why};
 use crate::tenants::Account;
-use crate::{Counters, Histograms, Limits, Pkt, Pool, Side, Tx, TxChecksum};
+use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, Tx, TxChecksum};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
@@ -52,18 +53,33 @@ pub(crate) struct Context<'a, P: Pool> {
     pub generation: Generation,
     /// The parts of a SACK block that are news.
     pub fresh: &'a mut Vec<(u64, u64)>,
+    /// What becomes of the packet that has come, and why it passes unchanged, if it does.
+    pub fate: Fate,
+    pub passed: Option<PassReason>,
 }
 
 impl<P: Pool> Context<'_, P> {
-    /// Sends a packet whose segment has been read.
+    /// The packet that has come passes unchanged.
+    pub(crate) fn pass(&mut self, reason: PassReason) {
+        self.counters.pass(reason);
+        self.fate = Fate::Passed;
+        self.passed = Some(reason);
+    }
+
+    /// Frees the packet that has come: this is what becomes of it.
+    pub(crate) fn swallow(&mut self, pkt: Pkt, fate: Fate) {
+        self.fate = fate;
+        self.pool.free(pkt);
+    }
+
+    /// Sends on a packet of an end whose segment has been read.
     pub(crate) fn emit(&mut self, pkt: Pkt, to: Side, segment: &Segment) {
-        let partial_at = partial_at(segment);
-        self.emit_partial(pkt, to, partial_at);
+        self.emit_partial(pkt, to, partial_at(segment), Why::Forwarded);
     }
 
     /// Sends a packet; `partial_at` is where its TCP header begins if its checksum is partial,
     /// else 0.
-    pub(crate) fn emit_partial(&mut self, pkt: Pkt, to: Side, partial_at: u16) {
+    pub(crate) fn emit_partial(&mut self, pkt: Pkt, to: Side, partial_at: u16, why: Why) {
         let checksum = match partial_at {
             0 => TxChecksum::Done,
             start => TxChecksum::Partial {
@@ -71,7 +87,12 @@ impl<P: Pool> Context<'_, P> {
                 offset: TCP_CHECKSUM_OFFSET,
             },
         };
-        self.out.push(Tx { pkt, to, checksum });
+        self.out.push(Tx {
+            pkt,
+            to,
+            checksum,
+            why,
+        });
     }
 }
 

@@ -1,21 +1,23 @@
 //! The engine: the flow table, and the way of a packet through it.
 
 mod export;
+mod passing;
 mod places;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
 use slab::Slab;
-use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse, partial_checksum};
+use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse};
 
 use crate::admission::Admission;
 use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
+use crate::decision::{Decision, Fate};
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
-use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
+use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx};
 pub use export::{Carried, StateError};
 use places::is_first_syn;
 
@@ -51,6 +53,8 @@ pub struct Engine {
     /// What has changed in which connections are followed, since it was last asked for.
     follows: Vec<(FlowKey, Option<u32>)>,
     batch: Vec<Read>,
+    /// What was decided about the packets of the last call, if somebody wants to know.
+    decisions: Option<Vec<Decision>>,
     fresh: Vec<(u64, u64)>,
 }
 
@@ -76,6 +80,7 @@ impl Engine {
             seed,
             follows: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
+            decisions: None,
             fresh: Vec::new(),
         }
     }
@@ -85,6 +90,17 @@ impl Engine {
     /// completing it would make it right.
     pub fn set_partial_checksums(&mut self, side: Side, possible: bool) {
         self.partial[side.index()] = possible;
+    }
+
+    /// From now on [`Engine::decisions`] tells what was decided. There is room for calls with so many packets.
+    pub fn tell_decisions(&mut self, packets: usize) {
+        self.decisions = Some(Vec::with_capacity(packets));
+    }
+
+    /// What was decided about each packet of the last call of [`Engine::on_packets`], in their order. None unless
+    /// [`Engine::tell_decisions`] has asked for them.
+    pub fn decisions(&self) -> &[Decision] {
+        self.decisions.as_deref().unwrap_or_default()
     }
 
     /// Takes packets from one side, in their order. What is to be sent is added to `out`.
@@ -100,6 +116,9 @@ impl Engine {
         out: &mut Vec<Tx>,
     ) {
         let mut batch = std::mem::take(&mut self.batch);
+        if let Some(decisions) = &mut self.decisions {
+            decisions.clear();
+        }
         for chunk in pkts.chunks(BATCH_PACKETS) {
             batch.clear();
             batch.extend(chunk.iter().map(|&pkt| Read {
@@ -126,7 +145,10 @@ impl Engine {
                     .fold(flows, u64::wrapping_add),
             );
             for read in &batch {
-                self.take(now, from, read, pool, out);
+                let decision = self.take(now, from, read, pool, out);
+                if let Some(decisions) = &mut self.decisions {
+                    decisions.push(decision);
+                }
             }
         }
         self.batch = batch;
@@ -146,7 +168,7 @@ impl Engine {
             segment: parse(pool.head(pkt), pool.len(pkt)),
             index: None,
         };
-        self.take(now, from, &read, pool, out);
+        let _ = self.take(now, from, &read, pool, out);
     }
 
     fn take<P: Pool>(
@@ -156,7 +178,7 @@ impl Engine {
         read: &Read,
         pool: &mut P,
         out: &mut Vec<Tx>,
-    ) {
+    ) -> Decision {
         self.counters.packets += 1;
         let pkt = read.pkt;
         let partial = self.partial[from.index()];
@@ -188,15 +210,23 @@ impl Engine {
                 Err(reason) => return self.pass(reason, from, segment, pkt, pool, out, now),
             },
         };
+        let tells = self.decisions.is_some();
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.on_packet(&mut ctx, from, segment, pkt);
+        let decision = Decision {
+            fate: ctx.fate,
+            reason: ctx.passed,
+            headers: segment.at.payload,
+            standing: tells.then(|| conn.standing(from)).flatten(),
+        };
         Self::arm(wheel, conn, index, now, ctx.limits);
         let (bucket, opened) = (conn.bucket, conn.end_half_open());
         if opened {
             self.admission.end_handshake(bucket);
         }
         self.follow(index);
+        decision
     }
 
     /// When [`Engine::on_timer`] should be called next.
@@ -395,6 +425,8 @@ impl Engine {
             policy: &*self.policy,
             generation: self.generation,
             fresh: &mut self.fresh,
+            fate: Fate::Sent,
+            passed: None,
         };
         (context, &mut self.conns, &mut self.wheel)
     }
@@ -414,52 +446,5 @@ impl Engine {
             conn.armed_at = Some(at);
             wheel.set(index, at);
         }
-    }
-
-    #[allow(clippy::too_many_arguments)]
-    fn pass<P: Pool>(
-        &mut self,
-        reason: PassReason,
-        from: Side,
-        segment: &Segment,
-        pkt: Pkt,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-        now: Nanos,
-    ) {
-        self.counters.pass(reason);
-        let (mut ctx, ..) = self.split(now, pool, out);
-        ctx.emit(pkt, from.other(), segment);
-    }
-
-    fn pass_unparsed<P: Pool>(
-        &mut self,
-        why: Unparsed,
-        from: Side,
-        pkt: Pkt,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) {
-        self.counters.pass(match why {
-            Unparsed::NotIp => PassReason::NotIp,
-            Unparsed::NotTcp => PassReason::NotTcp,
-            Unparsed::Fragment => PassReason::Fragment,
-            Unparsed::Malformed(_) => PassReason::Malformed,
-        });
-        self.forward(from, pkt, pool, out);
-    }
-
-    /// Sends a packet on as it is, and does not look at what it says.
-    pub fn forward<P: Pool>(&self, from: Side, pkt: Pkt, pool: &P, out: &mut Vec<Tx>) {
-        let possible = self.partial[from.index()];
-        let checksum = match partial_checksum(pool.head(pkt), pool.len(pkt)) {
-            Some((start, offset)) if possible => TxChecksum::Partial { start, offset },
-            _ => TxChecksum::Done,
-        };
-        out.push(Tx {
-            pkt,
-            to: from.other(),
-            checksum,
-        });
     }
 }

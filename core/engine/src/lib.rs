@@ -14,6 +14,7 @@ mod conn;
 mod context;
 mod counters;
 mod decide;
+mod decision;
 mod engine;
 mod flow;
 mod forecast;
@@ -30,6 +31,7 @@ pub use decide::{
     Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,
     Transfer, Verdict,
 };
+pub use decision::{Decision, Fate, Standing, Why};
 pub use engine::{Carried, Engine, StateError};
 pub use flow::{FlowFigures, FlowInfo, HeldBack, LimitedBy, Watched};
 pub use forecast::{Forecast, PathModel, Unpredicted, time_to_carry};
@@ -37,4 +39,4 @@ pub use histograms::Histograms;
 pub use limits::Limits;
 pub use port::{Pkt, Pool, Room, Side, Tx, TxChecksum};
 pub use tenants::{Tenant, TenantId, TenantInfo};
-pub use windlass_cc::{AlgorithmId, Nanos};
+pub use windlass_cc::{AlgorithmId, Nanos, Phase};

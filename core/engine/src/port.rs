@@ -4,6 +4,8 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::{Segment, verify_tcp};
 
+use crate::Why;
+
 /// One of the two sides of the box.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub enum Side {
@@ -104,4 +106,6 @@ pub struct Tx {
     pub to: Side,
     /// Its checksum.
     pub checksum: TxChecksum,
+    /// Why it leaves.
+    pub why: Why,
 }

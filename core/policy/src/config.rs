@@ -12,6 +12,7 @@ use crate::guard_config::GuardConfig;
 use crate::limits::BoxLimits;
 use crate::metrics_config::MetricsListen;
 use crate::policy::Policy;
+use crate::recorder_config::RecorderConfig;
 use crate::rule::Rule;
 use crate::settings::{Extent, Said};
 use crate::switching::SwitchList;
@@ -41,6 +42,8 @@ pub struct Config {
     pub guard: Option<GuardConfig>,
     /// Where metrics can be scraped, if they can.
     pub metrics: Option<MetricsListen>,
+    /// How much the flight recorder keeps, if there is one.
+    pub recorder: Option<RecorderConfig>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -65,6 +68,7 @@ impl Default for Config {
             auto: AutoConfig::default(),
             guard: None,
             metrics: None,
+            recorder: None,
             switch_lists: Vec::new(),
         }
     }

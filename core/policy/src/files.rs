@@ -10,6 +10,7 @@ use crate::guard_config;
 use crate::limits;
 use crate::metrics_config;
 use crate::read::{self, Section, Value};
+use crate::recorder_config;
 use crate::rule::Rule;
 use crate::settings::{self, Known, Said};
 use crate::switching::Lists;
@@ -92,6 +93,9 @@ fn read_first(
     }
     if let Some(value) = file.take("metrics") {
         config.metrics = metrics_config::read(value.section("[metrics]")?)?;
+    }
+    if let Some(value) = file.take("recorder") {
+        config.recorder = Some(recorder_config::read(value.section("[recorder]")?)?);
     }
     let mut default = Said::nothing();
     if let Some(value) = file.take("default") {

@@ -42,6 +42,13 @@ pub fn flow_of(head: &[u8], frame_len: u32) -> Result<FlowKey, Unparsed> {
     Ok(key(&net, header))
 }
 
+/// Length of the headers of a frame up to its TCP payload, bytes. `None` where [`flow_of`] says why.
+pub fn header_len(head: &[u8], frame_len: u32) -> Option<usize> {
+    let net = network(head, frame_len).ok()?;
+    let (_, options) = tcp(head, &net).ok()?;
+    Some(net.transport + TCP_BYTES + options.len())
+}
+
 /// The TCP header without its options, and the options.
 #[inline(always)]
 fn tcp<'a>(head: &'a [u8], net: &Network) -> Result<(&'a [u8; TCP_BYTES], &'a [u8]), Unparsed> {

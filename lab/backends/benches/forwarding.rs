@@ -9,7 +9,8 @@
 //! `cargo build --release -p windlass-cli && cargo build --release -p windlass-io --examples`.
 //!
 //! Environment: `WINDLASS_BIN` and `FORWARD_BIN` name other programs; `BENCH_RUNS`,
-//! `BENCH_SECONDS` and `BENCH_FLOWS` (`1,8`) other repetitions.
+//! `BENCH_SECONDS` and `BENCH_FLOWS` (`1,8`) other repetitions; `BENCH_ONLY` a part of the names of those that take
+//! part (`windlass, bbr`).
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -55,8 +56,7 @@ enum Program {
     Windlass,
 }
 
-/// The second is the yardstick.
-const CONTESTANTS: [Contestant; 5] = [
+const CONTESTANTS: [Contestant; 6] = [
     Contestant {
         name: "Linux bridge",
         program: Program::Kernel,
@@ -82,8 +82,22 @@ const CONTESTANTS: [Contestant; 5] = [
         program: Program::Windlass,
         arguments: &["--mode", "enforce", "--algorithm", "bbr"],
     },
+    Contestant {
+        name: "windlass, bbr, flight recorder",
+        program: Program::Windlass,
+        arguments: &[
+            "--mode",
+            "enforce",
+            "--algorithm",
+            "bbr",
+            "--config",
+            RECORDER,
+        ],
+    },
 ];
-const YARDSTICK: usize = 1;
+const RECORDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/recorder.toml");
+/// Who is the yardstick, if it takes part; else the first that does.
+const YARDSTICK: &str = "bare AF_XDP forwarder";
 
 /// One run.
 #[derive(Clone, Copy)]
@@ -102,13 +116,17 @@ fn main() -> Result<()> {
     let runs = setting("BENCH_RUNS", RUNS)?;
     let seconds = setting("BENCH_SECONDS", SECONDS)?;
     let flows = std::env::var("BENCH_FLOWS").unwrap_or_else(|_| FLOWS.to_owned());
+    let only = std::env::var("BENCH_ONLY").unwrap_or_default();
+    let takes_part = |contestant: &&Contestant| contestant.name.contains(&only);
+    let contestants: Vec<&Contestant> = CONTESTANTS.iter().filter(takes_part).collect();
+    ensure!(!contestants.is_empty(), "BENCH_ONLY: nobody is called so");
     catch_signals()?;
     let lab = Lab::create()?;
     for flows in flows.split(',') {
         let flows: u32 = flows.trim().parse().context("BENCH_FLOWS")?;
-        let mut all: Vec<Vec<Measured>> = CONTESTANTS.iter().map(|_| Vec::new()).collect();
+        let mut all: Vec<Vec<Measured>> = contestants.iter().map(|_| Vec::new()).collect();
         for number in 1..=runs {
-            for (contestant, measured) in CONTESTANTS.iter().zip(&mut all) {
+            for (contestant, measured) in contestants.iter().zip(&mut all) {
                 check_interrupted()?;
                 let one = lab.measure(contestant, flows, seconds)?;
                 let rate = one.gigabits_per_s;
@@ -116,7 +134,7 @@ fn main() -> Result<()> {
                 measured.push(one);
             }
         }
-        println!("\n{}", table(flows, seconds, &all)?);
+        println!("\n{}", table(flows, seconds, &contestants, &all)?);
     }
     Ok(())
 }
@@ -128,17 +146,25 @@ fn setting<T: std::str::FromStr>(name: &str, default: T) -> Result<T> {
     }
 }
 
-fn table(flows: u32, seconds: u64, all: &[Vec<Measured>]) -> Result<String> {
-    let runs = all[YARDSTICK].len();
+fn table(
+    flows: u32,
+    seconds: u64,
+    contestants: &[&Contestant],
+    all: &[Vec<Measured>],
+) -> Result<String> {
+    let yardstick = contestants.iter().position(|c| c.name == YARDSTICK);
+    let yardstick = yardstick.unwrap_or(0);
+    let name = contestants[yardstick].name;
+    let runs = all[yardstick].len();
     let mut text = format!(
         "{flows} flow(s), MTU 1500, {runs} runs of {seconds} s each, taking turns\n\n\
-         | | Gbit/s, median | min–max | of the bare forwarder | its CPUs | its ns a data packet | retransmissions a run |\n\
+         | | Gbit/s, median | min–max | of {name} | its CPUs | its ns a data packet | retransmissions a run |\n\
          | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
-    for (contestant, measured) in CONTESTANTS.iter().zip(all) {
+    for (contestant, measured) in contestants.iter().zip(all) {
         let of = |value: fn(&Measured) -> f64| Spread::of(measured.iter().map(value));
         let rate = of(|m| m.gigabits_per_s).context("no runs")?;
-        let pairs = measured.iter().zip(&all[YARDSTICK]);
+        let pairs = measured.iter().zip(&all[yardstick]);
         let ratios = pairs.map(|(m, bare)| m.gigabits_per_s / bare.gigabits_per_s);
         let ratio = Spread::of(ratios).context("no runs")?;
         let cpus = of(|m| m.cpus).context("no runs")?;

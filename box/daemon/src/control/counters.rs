@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use windlass_engine::{Counters, FlowFigures, Histograms, Side};
 use windlass_io::{FrameStats, SideStats, XdpCounters};
 use windlass_metric::{Metric, Reading};
+use windlass_record::RecorderStats;
 
 use crate::command::{Status, WorkerHistograms};
 use crate::metrics::{BoxFigures, GuardFigures, PluginFigures};
@@ -14,11 +15,12 @@ type Named = BTreeMap<String, u64>;
 
 /// Every figure that Windlass shows, under the heading where `windlass counters` and `windlass flow show -j` show it.
 /// Of those by side and by label, the table has one row for all.
-pub const METRICS: [(&str, &[Metric]); 10] = [
+pub const METRICS: [(&str, &[Metric]); 11] = [
     ("engine", Counters::METRICS),
     ("driver", FrameStats::METRICS),
     ("driver, by side (inside_, outside_)", SideStats::METRICS),
     ("xdp", XdpCounters::METRICS),
+    ("recorder", RecorderStats::METRICS),
     ("flow", FlowFigures::METRICS),
     ("box (metrics only)", BoxFigures::METRICS),
     ("plugin (metrics only)", PluginFigures::METRICS),
@@ -35,6 +37,7 @@ pub(crate) struct Sums {
     pub sides: [SideStats; 2],
     pub engine: Histograms,
     pub worker: WorkerHistograms,
+    pub recorder: RecorderStats,
 }
 
 impl Sums {
@@ -48,12 +51,21 @@ impl Sums {
             }
             sums.engine.add(&status.histograms);
             sums.worker.add(&status.worker);
+            sums.recorder.add(&status.recorder);
         }
         sums
     }
 
     pub(super) fn of_engines(&self) -> Named {
         named("", self.counters.each())
+    }
+
+    /// Nothing where there is no recorder.
+    pub(super) fn of_recorder(&self) -> Named {
+        match self.recorder.memory_bytes {
+            0 => Named::new(),
+            _ => named("", self.recorder.each()),
+        }
     }
 
     pub(super) fn of_drivers(&self) -> Named {

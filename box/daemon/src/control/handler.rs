@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 use std::time::Instant;
 
 use windlass_auto::guard::GuardReport;
-use windlass_cc::Catalog;
+use windlass_cc::{Catalog, Nanos};
 use windlass_io::monotonic_ns;
 use windlass_policy::{Config, ConfigFile, Overrides, Policy};
 
@@ -32,6 +32,8 @@ pub(crate) struct Handler {
     pub policy: Arc<RwLock<Policy>>,
     /// What rules and trials name.
     pub catalog: RwLock<Catalog>,
+    /// How long ago what is still told may have been recorded, ns; `None`: nothing is recorded.
+    pub recorded_for: Option<Nanos>,
     /// What has been asked for; workers to come begin with it.
     pub bypass: AtomicBool,
     pub inside: String,
@@ -65,6 +67,12 @@ impl Handler {
                 let upgraded = self.upgrade(binary.as_deref());
                 upgraded.map(|pid| Answer::Upgraded { pid })
             }
+            Request::Record {
+                flow,
+                rule,
+                from,
+                until,
+            } => self.recorded(flow.as_deref(), rule.as_deref(), from, until),
             Request::Apply { files } => self.apply(&files, &Overrides::default()),
         };
         answer.unwrap_or_else(|error| Answer::Error { error })
@@ -225,6 +233,7 @@ impl Handler {
                 engine: sums.of_engines(),
                 driver: sums.of_drivers(),
                 xdp: counters::of_xdp(&live.counters()?),
+                recorder: sums.of_recorder(),
             })
         })
     }

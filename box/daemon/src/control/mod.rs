@@ -13,6 +13,7 @@ mod handler;
 mod live;
 mod places;
 mod protocol;
+mod recorded;
 mod server;
 mod socket;
 

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use windlass_auto::guard::GuardReport;
 use windlass_policy::ConfigFile;
+use windlass_record::Chunk;
 
 use super::comparisons::{AutoReport, TrialAnswer};
 use crate::{FlowReport, TenantReport};
@@ -59,6 +60,17 @@ pub enum Request {
         /// The module, as an absolute path.
         file: PathBuf,
     },
+    /// What the flight recorder has: of a connection, of the flows of a rule, or of both.
+    Record {
+        /// The connection, in either direction.
+        flow: Option<String>,
+        /// The rule, by the rules in charge now.
+        rule: Option<String>,
+        /// By worker: where to go on ([`Chunk::next`]); empty at first.
+        from: Vec<u64>,
+        /// By worker: where to end ([`Chunk::until`]); empty at first.
+        until: Vec<u64>,
+    },
     /// Puts the rules of a configuration in charge: of new connections altogether, of those that run
     /// in algorithm, conditions, copies and caps.
     Apply {
@@ -86,6 +98,9 @@ pub enum Answer {
         driver: BTreeMap<String, u64>,
         /// Of the XDP program.
         xdp: BTreeMap<String, u64>,
+        /// Of the flight recorder, if there is one.
+        #[serde(default)]
+        recorder: BTreeMap<String, u64>,
     },
     /// What each tenant has sent, in the order of the configuration.
     Tenants {
@@ -103,6 +118,8 @@ pub enum Answer {
     Guard(GuardReport),
     /// How the trial stands, or stood when it ended.
     Trial(TrialAnswer),
+    /// A part of what the flight recorder has.
+    Recorded(Chunk),
     /// The daemon itself.
     Status(StatusReport),
     /// Done.

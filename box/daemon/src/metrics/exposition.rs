@@ -89,6 +89,11 @@ impl Families {
                 all.point("worker", metric, Vec::new(), Value::Sizes(Box::new(*sizes)));
             }
         }
+        if let Some(recorder) = figures.workers.as_ref().map(|sums| &sums.recorder)
+            && recorder.memory_bytes > 0
+        {
+            all.add("recorder", &[], recorder.each());
+        }
         if let Some(xdp) = &figures.xdp {
             all.add("xdp", &[], xdp.each());
         }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use windlass_engine::{Counters, Histograms};
 use windlass_io::{FrameStats, SideStats, XdpCounters};
 use windlass_metric::{Kind, Metric};
+use windlass_record::RecorderStats;
 
 use super::names::Name;
 use super::{BoxFigures, GuardFigures, PluginFigures};
@@ -18,7 +19,7 @@ type Part = (
     &'static [Metric],
 );
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("The box", "", None, BoxFigures::METRICS),
     ("Engines", "engine", None, Counters::METRICS),
     ("Distributions", "engine", None, Histograms::METRICS),
@@ -26,6 +27,7 @@ const PARTS: [Part; 9] = [
     ("Packet memory", "driver", None, FrameStats::METRICS),
     ("Interfaces", "driver", Some("side"), SideStats::METRICS),
     ("XDP program", "xdp", None, XdpCounters::METRICS),
+    ("Flight recorder", "recorder", None, RecorderStats::METRICS),
     ("Plugins", "plugin", Some("plugin"), PluginFigures::METRICS),
     ("Guard", "guard", Some("rule"), GuardFigures::METRICS),
 ];

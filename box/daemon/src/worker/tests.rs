@@ -3,15 +3,19 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use windlass_cc::Catalog;
 use windlass_engine::{AlgorithmId, Limits, Pool, Verdict};
 use windlass_io::DriverStats;
-use windlass_policy::Config;
+use windlass_policy::{Config, RecorderConfig};
+use windlass_record::Collector;
 use windlass_wire::{Addr, Flags, FlowKey, FrameSpec, OptionWriter};
 
 use super::*;
 use crate::command::Workers;
 use crate::control::tests::handler;
+use crate::control::{Answer, Handler, Request};
 use crate::metrics::{self, Format};
+use crate::recorder;
 
 type Sent = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
 
@@ -299,6 +303,80 @@ fn a_scrape_with_20_000_connections_takes_less_than_50_ms() {
     let [median, longest] = [times[10], times[20]];
     eprintln!("a scrape with {CONNECTIONS} connections: {median:?}, {longest:?} at most");
     assert!(median < LIMIT, "{median:?}");
+    workers.stop();
+    thread.join().unwrap().unwrap();
+}
+
+/// All that the handler answers with, chunk after chunk.
+fn recorded(handler: &Handler, flow: Option<&str>, rule: Option<&str>) -> Result<usize, String> {
+    let (mut from, mut until) = (Vec::new(), Vec::new());
+    let mut collector = Collector::default();
+    loop {
+        let request = Request::Record {
+            flow: flow.map(str::to_owned),
+            rule: rule.map(str::to_owned),
+            from,
+            until,
+        };
+        let chunk = match handler.answer(request) {
+            Answer::Recorded(chunk) => chunk,
+            Answer::Error { error } => return Err(error),
+            other => panic!("{other:?}"),
+        };
+        collector.add(&chunk).unwrap();
+        if chunk.is_last() {
+            return Ok(collector.finish().entries.len());
+        }
+        (from, until) = (chunk.next, chunk.until);
+    }
+}
+
+#[test]
+fn what_a_worker_records_is_told_by_connection_and_by_rule() {
+    let (workers, mut commands) = Workers::new(1);
+    let tape = recorder::tape(&RecorderConfig::default(), 1);
+    let worker = Worker::new(Memory::default(), engine(), commands.remove(0), None);
+    let mut worker = worker.record(tape);
+    for (side, bytes) in (0..3).flat_map(handshake) {
+        worker.driver.incoming[side.index()].push_back(bytes);
+        worker.turn().unwrap();
+    }
+    let thread = thread::spawn(move || worker.run());
+    let rules = "version = 1\n[[rule]]\nname = \"mail\"\nports = [25]\n[[rule]]\nname = \"web\"\nports = [443]\n";
+    let policy = Config::parse(rules, "w.toml", &Catalog::new())
+        .unwrap()
+        .policy();
+    let handler = handler(workers.clone(), policy, Arc::default());
+    // Each of the three segments of a handshake came once and left once.
+    let key = "10.0.0.1:443>100.0.0.0:10001";
+    assert_eq!(recorded(&handler, Some(key), None), Ok(6));
+    assert_eq!(recorded(&handler, Some(key), Some("web")), Ok(6));
+    assert_eq!(recorded(&handler, Some(key), Some("mail")), Ok(0));
+    assert_eq!(recorded(&handler, None, Some("web")), Ok(18));
+    let refused = recorded(&handler, Some("10.0.0.1"), None).unwrap_err();
+    assert!(refused.contains("names no flow"), "{refused}");
+    let refused = recorded(&handler, None, Some("nobody")).unwrap_err();
+    assert!(refused.contains("no rule is called"), "{refused}");
+    let Answer::Counters { recorder, .. } = handler.answer(Request::Counters) else {
+        panic!("no counters");
+    };
+    assert_eq!(
+        (recorder["recorded"], recorder["overwritten_early"]),
+        (18, 0)
+    );
+    assert_eq!(recorder["memory_bytes"], 64 << 20);
+    workers.stop();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn without_a_recorder_the_answer_says_what_to_write() {
+    let (workers, mut commands) = Workers::new(1);
+    let worker = Worker::new(Memory::default(), engine(), commands.remove(0), None);
+    let thread = thread::spawn(move || worker.run());
+    let handler = handler(workers.clone(), Config::default().policy(), Arc::default());
+    let refused = recorded(&handler, None, None).unwrap_err();
+    assert!(refused.contains("write [recorder]"), "{refused}");
     workers.stop();
     thread.join().unwrap().unwrap();
 }

@@ -122,7 +122,12 @@ mod tests {
             offset: 16,
         };
         let to = windlass_engine::Side::Inside;
-        let tx = |pkt| Tx { pkt, to, checksum };
+        let tx = |pkt| Tx {
+            pkt,
+            to,
+            checksum,
+            why: windlass_engine::Why::Forwarded,
+        };
         let shared = frames.share(held);
         let (sent, options) = prepare_checksum(&mut frames, tx(shared), false).expect("room");
         assert_eq!((options, sent == held), (0, false));

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use nix::sched::{CloneFlags, setns};
-use windlass_engine::{Pool, Side, Tx, TxChecksum};
+use windlass_engine::{Pool, Side, Tx, TxChecksum, Why};
 use windlass_io::{
     AnyDriver, Driver, DriverConfig, DriverInfo, DriverStats, Prefer, Session, XdpCounters, bridge,
 };
@@ -320,9 +320,19 @@ pub fn forward_once(driver: &mut AnyDriver, copies: usize) -> u32 {
             let to = side.other();
             for _ in 1..copies {
                 let pkt = driver.share(pkt);
-                out.push(Tx { pkt, to, checksum });
+                out.push(Tx {
+                    pkt,
+                    to,
+                    checksum,
+                    why: Why::Forwarded,
+                });
             }
-            out.push(Tx { pkt, to, checksum });
+            out.push(Tx {
+                pkt,
+                to,
+                checksum,
+                why: Why::Forwarded,
+            });
         }
     }
     driver.beat();

@@ -8,7 +8,7 @@ mod refusals;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Pool, Side, Tx, TxChecksum};
+use windlass_engine::{Pool, Side, Tx, TxChecksum, Why};
 use windlass_io::interface::{Interface, index};
 use windlass_io::{Driver, Mode, Prefer, packet};
 
@@ -93,7 +93,12 @@ fn a_burst_that_exceeds_the_ring_waits() {
                     let pkt = driver.alloc(60).expect("a frame");
                     driver.head_mut(pkt).fill(0);
                     let (to, checksum) = (Side::Outside, TxChecksum::Done);
-                    Tx { pkt, to, checksum }
+                    Tx {
+                        pkt,
+                        to,
+                        checksum,
+                        why: Why::Forwarded,
+                    }
                 })
                 .collect();
             driver.transmit(&mut out).expect("transmit");

@@ -75,7 +75,7 @@ impl Conn {
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
         if let Some(reason) = self.pass {
-            ctx.counters.pass(reason);
+            ctx.pass(reason);
         }
         ctx.emit(pkt, from.other(), &inserted);
     }

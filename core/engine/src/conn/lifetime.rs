@@ -4,7 +4,7 @@ use windlass_cc::Nanos;
 
 use super::Conn;
 use crate::context::Context;
-use crate::{Pool, Side};
+use crate::{Pool, Side, Why};
 
 impl Conn {
     /// Time has passed.
@@ -12,7 +12,7 @@ impl Conn {
         if let Some(copy) = self.syn_copy.filter(|c| c.at <= ctx.now) {
             self.syn_copy = None;
             ctx.counters.copies += 1;
-            ctx.emit_partial(copy.pkt, copy.to, copy.partial_at);
+            ctx.emit_partial(copy.pkt, copy.to, copy.partial_at, Why::Copy);
         }
         let quiet_for = ctx.now - self.last_seen.min(ctx.now);
         for side in [Side::Inside, Side::Outside] {

@@ -19,7 +19,7 @@ use crate::counters::Counters;
 use crate::decide::{Decide, Drawn, Generation};
 use crate::flow::Flow;
 use crate::peer::Peer;
-use crate::{FlowInfo, PassReason, Pkt, Pool, Side, TenantId};
+use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
 
 pub(crate) use export::Algorithms;
 use gate::Gate;
@@ -132,7 +132,7 @@ impl Conn {
     ) {
         if segment.key != self.key_from(from) {
             // The other end's name, from the wrong side: forged, or a loop in the network.
-            ctx.counters.pass(PassReason::OneWay);
+            ctx.pass(PassReason::OneWay);
             return ctx.emit(pkt, from.other(), segment);
         }
         if self.sight.is_some() && !self.look(ctx, from, segment) {
@@ -163,7 +163,7 @@ impl Conn {
         ctx.counters.marked_bytes_heard += taken.marked;
         match taken.segment {
             Some(segment) => self.on_ends_packet(ctx, from, &segment, pkt),
-            None => ctx.pool.free(pkt),
+            None => ctx.swallow(pkt, Fate::Report),
         }
     }
 
@@ -210,7 +210,7 @@ impl Conn {
             self.closed = self.ends[0].fin && self.ends[1].fin;
         }
         if self.flows[0].is_none() && self.flows[1].is_none() {
-            ctx.counters.pass(self.pass.unwrap_or(PassReason::OneWay));
+            ctx.pass(self.pass.unwrap_or(PassReason::OneWay));
             return ctx.emit(pkt, from.other(), segment);
         }
         self.on_established(ctx, from, segment, pkt);
@@ -419,6 +419,12 @@ impl Conn {
                 ..info
             }
         })
+    }
+
+    /// How the flow stands that a packet from `from` acknowledges.
+    pub(crate) fn standing(&self, from: Side) -> Option<Standing> {
+        let flow = self.flows[from.other().index()].as_deref()?;
+        flow.passing().is_none().then(|| flow.standing())
     }
 
     /// Reads a word of each cache line that a packet will need: see [`crate::Engine::on_packets`].

@@ -6,7 +6,7 @@ use windlass_wire::Segment;
 use super::gate::Refusal;
 use super::{Conn, is_syn};
 use crate::context::Context;
-use crate::{PassReason, Pkt, Pool, Side};
+use crate::{Fate, PassReason, Pkt, Pool, Side};
 
 impl Conn {
     /// Whether the end that a packet is for would accept it.
@@ -44,7 +44,7 @@ impl Conn {
             let known = refusal == Refusal::Known;
             match peer.cleanses(ctx, from, &segment, pkt, known) {
                 Some(clean) => segment = clean,
-                None => return ctx.pool.free(pkt),
+                None => return ctx.swallow(pkt, Fate::Report),
             }
         }
         if refusal == Refusal::EarlyReset {
@@ -77,13 +77,13 @@ impl Conn {
         let hidden = matches!(refusal, Refusal::Overtaken | Refusal::BehindProbe);
         if hidden && acknowledged.is_some_and(|flow| flow.enforcing()) {
             ctx.counters.overtaken_dropped += 1;
-            return ctx.pool.free(pkt);
+            return ctx.swallow(pkt, Fate::Overtaken);
         }
         if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::Probe) {
             flow.hide_window(ctx, &segment, pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
-        ctx.counters.pass(match (passing, refusal) {
+        ctx.pass(match (passing, refusal) {
             (Some(passing), _) => passing,
             (None, Refusal::Unacceptable(reason)) => reason,
             (None, Refusal::Overtaken) => PassReason::Paws,

@@ -11,7 +11,7 @@ use windlass_wire::{Flags, Segment};
 use super::Conn;
 use super::gate::Known;
 use crate::context::Context;
-use crate::{PassReason, Pkt, Pool, Side, seq};
+use crate::{Fate, PassReason, Pkt, Pool, Side, seq};
 
 /// The furthest that numbers may have gone on meanwhile, bytes.
 const UNSEEN_MAX_BYTES: u32 = 1 << 28;
@@ -104,10 +104,10 @@ impl Conn {
         if let Some(peer) = &mut self.peer {
             match peer.cleanses(ctx, from, &segment, pkt, false) {
                 Some(clean) => segment = clean,
-                None => return ctx.pool.free(pkt),
+                None => return ctx.swallow(pkt, Fate::Report),
             }
         }
-        ctx.counters.pass(PassReason::OutOfSight);
+        ctx.pass(PassReason::OutOfSight);
         ctx.emit(pkt, from.other(), &segment);
     }
 

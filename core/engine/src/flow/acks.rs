@@ -9,8 +9,8 @@ use windlass_wire::{AckRewrite, Flags, SackRewrite, Segment, parse};
 
 use super::Flow;
 use super::sender_view::Pending;
-use crate::context::Context;
-use crate::{Pkt, Pool, seq};
+use crate::context::{Context, partial_at};
+use crate::{Fate, Pkt, Pool, Why, seq};
 
 impl Flow {
     /// A packet from the receiver that is more than an ACK: it goes on at once, with its
@@ -52,7 +52,7 @@ impl Flow {
         if self.view.pending().is_some_and(|waits| waits.ack > ack) {
             // Overtaken by the one that waits.
             ctx.counters.acks_absorbed += 1;
-            return ctx.pool.free(pkt);
+            return ctx.swallow(pkt, Fate::AckHidden);
         }
         let wait_until = match self.in_charge() && !self.is_frank() && outstanding {
             true => self
@@ -68,6 +68,7 @@ impl Flow {
         let earlier = self.view.pending().map(|waits| waits.release_at);
         self.drop_pending(ctx);
         ctx.held.add(ctx.pool.len(pkt));
+        ctx.fate = Fate::AckWaits;
         self.view.wait(Pending {
             pkt,
             ack,
@@ -95,7 +96,7 @@ impl Flow {
             return self.release_ack(ctx, segment, pkt, ack);
         }
         ctx.counters.acks_absorbed += 1;
-        ctx.pool.free(pkt);
+        ctx.swallow(pkt, Fate::AckHidden);
     }
 
     /// A waiting ACK may have come due.
@@ -137,11 +138,11 @@ impl Flow {
         if self.dsack_due(ack).is_some() && segment.at.sack == 0 {
             // No room to say it in this packet: one of the box's own says the same and more.
             if self.make_ack(ctx, ack) {
-                return ctx.pool.free(pkt);
+                return ctx.swallow(pkt, Fate::AckReplaced);
             }
         }
         self.write_ack(ctx, segment, pkt, ack);
-        ctx.emit(pkt, self.setup.sender, segment);
+        ctx.emit_partial(pkt, self.setup.sender, partial_at(segment), Why::AckShown);
     }
 
     /// Rewrites the acknowledgement in place.

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, Phase};
 
 use super::Flow;
-use crate::Pool;
 use crate::context::Context;
+use crate::{Pool, Why};
 
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
@@ -131,7 +131,7 @@ impl Flow {
         self.board
             .send_copy(index, ctx.now, self.setup.receiver_sacks);
         let pkt = ctx.pool.share(pkt);
-        ctx.emit_partial(pkt, self.setup.sender.other(), partial_at);
+        ctx.emit_partial(pkt, self.setup.sender.other(), partial_at, Why::Copy);
         let rate = self.pacing.rate;
         let longest = self.longest_pause(len);
         self.pacing.pacer.on_sent(ctx.now, len, rate, longest);

@@ -5,7 +5,7 @@ use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
 use super::scoreboard::Piece;
 use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
-use crate::{PassReason, Pkt, Pool, Room, seq};
+use crate::{Fate, PassReason, Pkt, Pool, Room, Why, seq};
 
 /// How far a sender may be ahead of what has been seen of it, bytes: who guesses numbers misses this.
 const AHEAD_MAX: u64 = 1 << 24;
@@ -139,6 +139,7 @@ impl Flow {
         self.hands.unheld = 0;
         ctx.held.add(ctx.pool.len(pkt));
         piece.pkt = Some(pkt);
+        ctx.fate = Fate::Held;
         self.board.take_in(piece, bytes);
         ctx.held.segments += 1;
         self.pump(ctx);
@@ -154,7 +155,7 @@ impl Flow {
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
     fn forward_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>, piece: Piece, pkt: Pkt) {
         while let Some(index) = self.board.unsent() {
-            self.transmit(ctx, index);
+            self.transmit(ctx, index, Why::First);
         }
         let index = self.board.len();
         self.board.take_in(piece, 0);
@@ -163,7 +164,7 @@ impl Flow {
         if !self.enforcing() {
             self.watch_new_data(ctx.now, piece.len());
         }
-        ctx.emit_partial(pkt, self.setup.sender.other(), piece.partial_at);
+        ctx.emit_partial(pkt, self.setup.sender.other(), piece.partial_at, Why::First);
     }
 
     /// A retransmission, or a packet that was overtaken.
@@ -188,7 +189,7 @@ impl Flow {
         }
         if end <= self.board.una() {
             // The receiver has it, but the ACK is still waiting here, or was lost on its way.
-            ctx.pool.free(pkt);
+            ctx.swallow(pkt, Fate::RepeatAnswered);
             ctx.counters.sender_retransmissions_absorbed += 1;
             return self.answer_known_data(ctx, start, end);
         }
@@ -203,6 +204,7 @@ impl Flow {
         }
         if self.in_charge() {
             ctx.counters.sender_retransmissions_absorbed += 1;
+            ctx.fate = Fate::RepeatAbsorbed;
             self.replace_held(ctx, segment, pkt, (start, end));
             match self.may_react(ctx.now) {
                 true => self.note_reaction(),

@@ -14,7 +14,7 @@ use super::Flow;
 use super::scoreboard::Piece;
 use crate::context::{Context, partial_at};
 use crate::limits::RTO_MIN;
-use crate::{Pkt, Pool};
+use crate::{Fate, Pkt, Pool, Why};
 
 /// Of so many bytes of the stream,
 const DENSITY_BYTES: u64 = 1 << 20;
@@ -68,7 +68,7 @@ impl Flow {
         let bears = self.in_charge() && self.bears_gap(len);
         if !bears {
             while let Some(index) = self.board.unsent() {
-                self.transmit(ctx, index);
+                self.transmit(ctx, index, Why::First);
             }
         }
         self.board.skip_to(start, ctx.now);
@@ -108,6 +108,7 @@ impl Flow {
         ctx.held.add(ctx.pool.len(pkt));
         let mut piece = Piece::arrived(start, end, ctx.now);
         piece.pkt = Some(pkt);
+        ctx.fate = Fate::Held;
         (piece.ack, piece.window) = (segment.ack, self.words.latest.window);
         piece.partial_at = partial_at(segment);
         ctx.held.segments += self.board.fill(gap, piece, bytes) as u64;

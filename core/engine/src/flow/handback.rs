@@ -3,7 +3,7 @@
 
 use super::Flow;
 use crate::context::Context;
-use crate::{PassReason, Pkt, Pool};
+use crate::{PassReason, Pkt, Pool, Why};
 
 /// Transmissions of the segment at `una` by the box, after which its sender may take over.
 const TRIES_BEFORE_HAND_BACK: u8 = 3;
@@ -57,7 +57,7 @@ impl Flow {
         self.timers.rack_at = None;
         self.timers.probe_at = None;
         while let Some(index) = self.board.unsent() {
-            self.transmit(ctx, index);
+            self.transmit(ctx, index, Why::First);
         }
         self.hands.back_until = Some(self.board.nxt());
         self.release_pending(ctx);
@@ -96,7 +96,7 @@ impl Flow {
             if self.board.piece(index).pkt.is_none() {
                 break;
             }
-            self.transmit(ctx, index);
+            self.transmit(ctx, index, Why::First);
         }
         self.release_pending(ctx);
         self.free_packets(ctx);

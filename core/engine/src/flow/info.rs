@@ -152,7 +152,7 @@ impl Flow {
         }
     }
 
-    fn limited_by(&self) -> LimitedBy {
+    pub(super) fn limited_by(&self) -> LimitedBy {
         let guessed = self.train.as_ref().is_some_and(|train| train.is_unproven());
         match self.pacing.limited_by {
             LimitedBy::Pacing if guessed => LimitedBy::Guess,
@@ -201,7 +201,7 @@ impl Flow {
 }
 
 /// 0 for an RTT that has not been measured.
-fn known(min_rtt: Nanos) -> Nanos {
+pub(super) fn known(min_rtt: Nanos) -> Nanos {
     match min_rtt {
         Nanos::MAX => 0,
         measured => measured,

@@ -31,6 +31,7 @@ mod scoreboard;
 mod send;
 mod sender_view;
 mod sight;
+mod standing;
 mod train;
 mod transfers;
 mod watch;

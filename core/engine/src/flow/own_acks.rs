@@ -6,7 +6,7 @@ use windlass_wire::{AckFields, Flags, SackBlocks, Timestamps};
 
 use super::Flow;
 use crate::context::Context;
-use crate::{Pool, seq};
+use crate::{Pool, Why, seq};
 
 /// A window update of the box's own at most this often, ns.
 const UPDATE_INTERVAL: Nanos = MILLISECOND;
@@ -129,7 +129,7 @@ impl Flow {
         }
         self.note_shown(ctx.now, ack);
         ctx.counters.acks_made += 1;
-        ctx.emit_partial(pkt, self.setup.sender, 0);
+        ctx.emit_partial(pkt, self.setup.sender, 0, Why::AckMade);
         true
     }
 

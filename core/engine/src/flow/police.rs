@@ -6,7 +6,7 @@ use windlass_wire::Segment;
 
 use super::{Flow, LimitedBy};
 use crate::context::Context;
-use crate::{Pkt, Pool};
+use crate::{Fate, Pkt, Pool};
 
 impl Flow {
     /// The sender is held to its window by force.
@@ -70,7 +70,7 @@ impl Flow {
             account.info.policed_packets += 1;
             account.info.policed_bytes += bytes;
         }
-        ctx.pool.free(pkt);
+        ctx.swallow(pkt, Fate::Policed);
     }
 
     /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.

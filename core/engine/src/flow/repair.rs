@@ -6,7 +6,7 @@ use windlass_cc::host::{Ack, Standing};
 use super::Flow;
 use super::scoreboard::{Overdue, probe_timeout};
 use crate::context::Context;
-use crate::{PassReason, Pool};
+use crate::{PassReason, Pool, Why};
 
 /// Time-outs in a row after which the box gives up: half a minute without any sign of the receiver.
 const TIMEOUTS_MAX: u32 = 8;
@@ -127,7 +127,7 @@ impl Flow {
         }
         ctx.counters.tail_probes += 1;
         self.board.begin_probe(index);
-        self.transmit(ctx, index);
+        self.transmit(ctx, index, Why::Probe);
         self.timers.rto_at = Some(ctx.now + self.rto());
         self.timers.probe_at = None;
     }

@@ -6,7 +6,7 @@ use windlass_wire::{DataRewrite, Timestamps, parse};
 
 use super::{Flow, LimitedBy};
 use crate::context::Context;
-use crate::{Pool, seq};
+use crate::{Pool, Why, seq};
 
 /// How long the sender may leave room in its edge unused before samples count as app-limited, ns:
 /// its answer to an ACK takes a moment.
@@ -32,7 +32,11 @@ impl Flow {
                 self.pacing.limited_by = limit;
                 break;
             }
-            self.transmit(ctx, index);
+            let why = match self.board.piece(index).transmissions {
+                0 => Why::First,
+                _ => Why::Repair,
+            };
+            self.transmit(ctx, index, why);
         }
         if self.pacing.limited_by == LimitedBy::Sender {
             self.send_copies(ctx);
@@ -101,7 +105,7 @@ impl Flow {
 
     /// Sends the piece at `index`, for the first time or again. Without a packet nothing leaves:
     /// the flow goes back to its sender.
-    pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) {
+    pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, why: Why) {
         let again = self.board.piece(index).transmissions > 0;
         let Some(pkt) = self.board.piece(index).pkt else {
             return self.hand_back(ctx);
@@ -118,6 +122,7 @@ impl Flow {
             pkt,
             self.setup.sender.other(),
             self.board.piece(index).partial_at,
+            why,
         );
         self.account_transmission(ctx, index);
         if again {

@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 use windlass_wire::{Ecn, Flags, MarkedBytes, PeerOption, Segment, Template};
 
 use super::{Peer, Stage, stamp};
-use crate::context::Context;
-use crate::{Counters, Pkt, Pool, Side, seq};
+use crate::context::{Context, partial_at};
+use crate::{Counters, Pkt, Pool, Side, Why, seq};
 
 /// So much may be acknowledged, by so many packets, without a report before the other box is taken
 /// to be gone. From then on nothing is marked that nobody would report.
@@ -149,6 +149,6 @@ impl Peer {
         stamp::set_ecn(ctx, &mut full, pkt, Ecn::Ect0);
         ctx.counters.reports_alone += 1;
         self.told = Some(self.arrived);
-        ctx.emit(pkt, Side::Outside, &full);
+        ctx.emit_partial(pkt, Side::Outside, partial_at(&full), Why::Report);
     }
 }

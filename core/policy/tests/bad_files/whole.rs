@@ -64,6 +64,18 @@ pub const BAD: &[Bad] = &[
         "unix:/run/windlass/metrics.sock",
     ),
     (
+        "version = 1\n[recorder]\nmemory_mb = 0\n",
+        (3, 13),
+        "memory_mb is out of range: 0",
+        "1 to",
+    ),
+    (
+        "version = 1\n[recorder]\nsecond = 5\n",
+        (3, 1),
+        "unknown key \"second\" in [recorder]",
+        "did you mean \"seconds\"",
+    ),
+    (
         "version = 1\n[metrics]\nport = 9469\n",
         (3, 1),
         "unknown key \"port\" in [metrics]",

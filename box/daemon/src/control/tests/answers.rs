@@ -105,6 +105,7 @@ fn counters_are_summed_and_named() {
         engine,
         driver,
         xdp,
+        recorder,
     }) = ask(&fake.path(), Request::Counters)
     else {
         panic!("no counters");
@@ -113,6 +114,7 @@ fn counters_are_summed_and_named() {
     assert_eq!(engine["passed_no_syn"], 0);
     assert_eq!(driver["inside_rx_packets"], 0);
     assert_eq!(xdp["taken"], 7);
+    assert!(recorder.is_empty(), "there is none");
 }
 
 #[test]

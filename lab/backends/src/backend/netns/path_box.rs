@@ -129,6 +129,7 @@ impl Running {
             engine,
             driver,
             xdp,
+            ..
         } = windlass.ask(Request::Counters)?
         {
             said.counters = engine;
