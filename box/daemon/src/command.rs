@@ -1,5 +1,6 @@
 //! What is asked of workers, over channels, and how long an answer may take.
 
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
@@ -7,6 +8,8 @@ use windlass_engine::{Counters, FlowInfo, Histograms, TenantInfo};
 use windlass_io::DriverStats;
 use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
+
+use crate::heart::Heart;
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
@@ -66,17 +69,36 @@ pub(crate) struct Unanswered;
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     channels: Vec<Sender<Command>>,
+    hearts: Vec<Arc<Heart>>,
 }
 
 impl Workers {
     /// Channels to `count` workers, and their receiving ends.
     pub(crate) fn new(count: usize) -> (Workers, Vec<Receiver<Command>>) {
         let (channels, receivers) = (0..count).map(|_| mpsc::channel()).unzip();
-        (Workers { channels }, receivers)
+        let hearts = (0..count).map(|_| Arc::default()).collect();
+        (Workers { channels, hearts }, receivers)
     }
 
+    /// How many there were at the start: each has its part of limits and caps.
     pub(crate) fn count(&self) -> usize {
         self.channels.len()
+    }
+
+    /// How many have not panicked.
+    pub(crate) fn living(&self) -> usize {
+        self.who_live().count()
+    }
+
+    /// One for each worker.
+    pub(crate) fn hearts(&self) -> &[Arc<Heart>] {
+        &self.hearts
+    }
+
+    fn who_live(&self) -> impl Iterator<Item = &Sender<Command>> {
+        let all = self.channels.iter().zip(&self.hearts);
+        all.filter(|(_, heart)| !heart.has_stopped())
+            .map(|(channel, _)| channel)
     }
 
     pub(crate) fn flows(&self) -> Result<Flows, Unanswered> {
@@ -129,17 +151,19 @@ impl Workers {
         }
     }
 
-    /// Asks all, and waits for the answers of all.
+    /// Asks all that live, and waits for the answers of all.
     fn ask<T>(&self, command: impl Fn(Sender<T>) -> Command) -> Result<Vec<T>, Unanswered> {
         let (answer, answers) = mpsc::channel();
-        for channel in &self.channels {
+        let mut asked = 0;
+        for channel in self.who_live() {
+            asked += 1;
             channel
                 .send(command(answer.clone()))
                 .map_err(|_| Unanswered)?;
         }
         drop(answer);
         let end = Instant::now() + ANSWER_LIMIT;
-        (0..self.count())
+        (0..asked)
             .map(|_| {
                 let left = end.saturating_duration_since(Instant::now());
                 answers.recv_timeout(left).map_err(|_| Unanswered)
