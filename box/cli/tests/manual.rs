@@ -128,3 +128,57 @@ fn bash_completes_a_command() {
         ["setup", "send"]
     );
 }
+
+const FILE_FORMAT: &str = include_str!("../../../packaging/man/windlass.toml.5");
+
+/// The keys that the reader of configurations takes, from its source.
+fn keys() -> Vec<String> {
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../../core/policy/src");
+    let mut keys = Vec::new();
+    for file in fs::read_dir(source).unwrap() {
+        let path = file.unwrap().path();
+        if !path.is_file() {
+            continue;
+        }
+        let text = fs::read_to_string(path).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        for taker in [".take(\"", ".need(\""] {
+            let taken = text.split(taker).skip(1);
+            keys.extend(taken.map(|rest| rest.split('"').next().unwrap().to_owned()));
+        }
+    }
+    keys
+}
+
+#[test]
+fn the_page_of_the_configuration_has_every_key() {
+    let keys = keys();
+    assert!(keys.len() > 45, "{}", keys.len());
+    let sections = [
+        "box", "limits", "auto", "guard", "metrics", "default", "rule", "tenant",
+    ];
+    let missing = keys.iter().filter(|key| {
+        let plain = |mark: &str| FILE_FORMAT.contains(&format!("{mark}{key}"));
+        match sections.contains(&key.as_str()) {
+            true => !plain("["),
+            false => !plain("\\fB") && !plain(", ") && !plain("\""),
+        }
+    });
+    assert_eq!(missing.collect::<Vec<_>>(), Vec::<&String>::new());
+}
+
+#[test]
+fn the_example_of_the_configuration_has_no_mistake() {
+    let example = FILE_FORMAT
+        .split(".EX\n")
+        .nth(1)
+        .unwrap()
+        .split(".EE")
+        .next()
+        .unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("w.toml");
+    fs::write(&file, example).unwrap();
+    let done = windlass(&["policy", "check", file.to_str().unwrap()]);
+    assert!(done.status.success(), "{}", program::stderr(&done));
+}

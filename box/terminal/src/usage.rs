@@ -81,7 +81,7 @@ fn matching(text: &str) -> usize {
             .chars()
             .next()
             .is_none_or(|next| !next.is_ascii_uppercase());
-        if depth <= 0 && ends {
+        if c == '>' && depth <= 0 && ends {
             return at;
         }
     }
