@@ -204,7 +204,7 @@ fn without_systemd_it_prepares_says_how_to_start_and_undoes_all() {
 
     let planned = bench.does(&["--undo", "--dry-run"]);
     assert!(
-        planned.contains("ip link del windlass0\n") && bench.bridge(),
+        planned.contains("ip link del dev windlass0\n") && bench.bridge(),
         "{planned}"
     );
     let undone = bench.does(&["--undo"]);

@@ -60,8 +60,8 @@ fn of_interface(i: &Interface) -> Vec<Step> {
     if !i.up {
         steps.push(Step::new(
             format!("{name} is down"),
-            &format!("ip link set {name} up"),
-            &format!("ip link set {name} down"),
+            &format!("ip link set dev {name} up"),
+            &format!("ip link set dev {name} down"),
         ));
     }
     let merges = "merges segments on their way in";

@@ -89,7 +89,7 @@ fn commands(record: &Record) -> [Vec<Vec<String>>; 2] {
         }
     }
     let mut last = Vec::new();
-    last.extend(own_bridge(record).map(|bridge| words(&format!("ip link del {bridge}"))));
+    last.extend(own_bridge(record).map(|bridge| words(&format!("ip link del dev {bridge}"))));
     last.extend(record.steps.iter().rev().map(|step| step.restore.clone()));
     [first, last]
 }
@@ -102,11 +102,11 @@ fn own_bridge(record: &Record) -> Option<String> {
         .filter(|name| record.unbridged && bridge::is_own_name(name))
 }
 
-/// `ethtool -K eth1 …`, `ip link set eth1 …`: of an interface that is no more.
+/// `ethtool -K eth1 …`, `ip link set dev eth1 …`: of an interface that is no more.
 fn concerns_what_is_gone(words: &[String]) -> bool {
     let name = match words.first().map(String::as_str) {
         Some("ethtool") => words.get(2),
-        Some("ip") => words.get(3),
+        Some("ip") => words.get(4),
         _ => None,
     };
     name.is_some_and(|name| Interface::get(name).is_err())
