@@ -11,5 +11,8 @@ fn the_packages_can_be_installed_upgraded_removed_and_purged() {
     println!("{said}");
     assert!(done.status.success(), "{said}{failed}");
     let skipped = said.contains("skipped: ");
-    assert!(skipped || said.ends_with("installed, tried, upgraded, removed and purged\n"), "{said}");
+    assert!(
+        skipped || said.ends_with("installed, tried, upgraded, removed and purged\n"),
+        "{said}"
+    );
 }

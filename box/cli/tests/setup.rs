@@ -1,5 +1,6 @@
 //! `windlass setup` and its undoing, between two veths, with and without a systemd.
 
+#[allow(dead_code, unused_imports)]
 mod netns;
 mod program;
 

@@ -29,9 +29,6 @@ pub(super) fn run(args: &Args, sides: &[String; 2], catalog: &Catalog) -> Result
     if names[0] == names[1] {
         bail!("{} cannot be both interfaces", names[0]);
     }
-    if !args.lose_addresses {
-        refuse_addresses(&[&inside, &outside])?;
-    }
     let record = Record::read(&args.record)?;
     if let Some(known) = record
         .iter()
@@ -42,6 +39,9 @@ pub(super) fn run(args: &Args, sides: &[String; 2], catalog: &Catalog) -> Result
             known.inside,
             known.outside
         );
+    }
+    if !args.lose_addresses {
+        refuse_addresses(&[&inside, &outside])?;
     }
     let unbridged = inside.bridge.is_none() && outside.bridge.is_none();
     let mut record = record.unwrap_or_else(|| Record::new(names[0], names[1], unbridged));

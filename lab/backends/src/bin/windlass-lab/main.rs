@@ -144,3 +144,6 @@ fn switch(args: &SwitchArgs) -> Result<ExitCode> {
     windlass_lab::switch::join(sides, program.as_deref(), &args.arguments)?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod usage_tests;
