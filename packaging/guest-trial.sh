@@ -42,7 +42,7 @@ echo 'mode = 1' >> /etc/windlass/windlass.toml
 try 'a reload with a mistake fails' sh -c '! systemctl reload windlass'
 try 'and changes nothing' active
 sed -i '$d' /etc/windlass/windlass.toml
-try 'priorities are in the journal' sh -c 'journalctl -u windlass -p notice -o cat | grep -q "windlass: "'
+try 'an order is in the journal as a notice' sh -c 'journalctl -u windlass -p notice -o cat | grep -q "order: apply"'
 
 before=$(restarts)
 kill -9 "$(systemctl show -P MainPID windlass)"
@@ -62,6 +62,7 @@ try 'a box that stands still passes packets' ip netns exec a ping -c 2 -q 10.77.
 try 'and is started again by the watchdog' within 30 more_restarts "$before"
 try 'the journal names the watchdog' sh -c 'journalctl -u windlass | grep -q "Watchdog timeout"'
 try 'and is ready again' within 20 active
+try 'nothing so far was critical' sh -c '! journalctl -u windlass -p crit -o cat | grep -q windlass:'
 before=$(restarts)
 kill -ABRT "$(systemctl show -P MainPID windlass)"
 try 'SIGABRT has it tell its last events in the journal' within 10 sh -c 'journalctl -u windlass -p crit -o cat | grep -q "the last .* event(s)"'
