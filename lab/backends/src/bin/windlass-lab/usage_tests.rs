@@ -34,9 +34,9 @@ fn every_example_of_the_documents_can_be_typed() {
         let text = fs::read_to_string(&path).unwrap();
         for line in usage::examples(&text, "windlass") {
             let words = usage::words_of(&line).unwrap();
-            let typed = match words[1].as_str() {
-                "lab" => &words[1..],
-                "demo" => &words[..],
+            let typed = match words.get(1).map(String::as_str) {
+                Some("lab") => &words[1..],
+                Some("demo") => &words[..],
                 _ => continue,
             };
             if typed.iter().any(|word| word.contains('…')) {
