@@ -42,7 +42,7 @@ pub(super) fn drop_in_path() -> PathBuf {
     Path::new(OWN_FOLDER).join("windlass.service.d/10-setup.conf")
 }
 
-/// What lasts over restarts: it waits for the interfaces, and takes the steps each time. `None`: no unit can say it.
+/// What lasts over restarts: it waits for the interfaces, and takes the steps each time.
 pub(super) fn drop_in(sides: [&str; 2], steps: &[Step]) -> String {
     let devices = sides.map(|name| format!("sys-subsystem-net-devices-{}.device", escaped(name)));
     let mut text = format!(

@@ -18,17 +18,7 @@ pub(super) fn run(record_file: &Path, control: &Path, dry_run: bool) -> Result<E
     };
     let commands = commands(&record);
     if dry_run {
-        let mut text = String::new();
-        for words in commands.concat() {
-            text += &format!("{}\n", command::line(&words));
-        }
-        for kept in record.files.iter().rev() {
-            text += &match &kept.before {
-                Some(before) => format!("cat > {} <<'END'\n{before}END\n", kept.path.display()),
-                None => format!("rm {}\n", kept.path.display()),
-            };
-        }
-        return print(&text);
+        return print(&planned(&record, &commands));
     }
     let [first, last] = commands;
     let mut failed = Vec::new();
@@ -73,6 +63,21 @@ pub(super) fn run(record_file: &Path, control: &Path, dry_run: bool) -> Result<E
     fs::remove_file(record_file)
         .with_context(|| format!("cannot remove {}", record_file.display()))?;
     print("everything is as it was before windlass setup\n")
+}
+
+/// What would be done, as one would type it.
+fn planned(record: &Record, commands: &[Vec<Vec<String>>; 2]) -> String {
+    let mut text = String::new();
+    for words in commands.iter().flatten() {
+        text += &format!("{}\n", command::line(words));
+    }
+    for kept in record.files.iter().rev() {
+        text += &match &kept.before {
+            Some(before) => format!("cat > {} <<'END'\n{before}END\n", kept.path.display()),
+            None => format!("rm {}\n", kept.path.display()),
+        };
+    }
+    text
 }
 
 /// The commands, before and after no windlass runs any more.
