@@ -138,5 +138,12 @@ fn restore(kept: &Kept) -> Result<()> {
             removed => removed.with_context(|| format!("cannot remove {}", path.display()))?,
         },
     }
+    // The folder of a drop-in, if nothing else is in it.
+    let folder = path
+        .parent()
+        .filter(|folder| folder.extension().is_some_and(|e| e == "d"));
+    if let (None, Some(folder)) = (&kept.before, folder) {
+        let _ = fs::remove_dir(folder);
+    }
     print(&format!("{} is as it was\n", path.display())).map(drop)
 }
