@@ -3,12 +3,14 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
-        compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
+.PHONY: tools help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
+        packages sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
+	@echo 'make packages    .deb and .rpm of windlass and windlass-lab, and what they are made of (SBOM), in out/packages'
+	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
 	@echo 'make faults  floods and faults, the box beside the bridge (needs root; ten minutes)'
@@ -89,6 +91,36 @@ bench: build
 	$(CARGO) build --release --locked -p windlass-io --examples
 	$(CARGO) bench --locked -p windlass-lab --bench forwarding
 	BENCH_CHECK=1 $(CARGO) bench --locked -p windlass-transfer --bench cpu
+
+# Tools that make packages, by name and version; installed where they are not.
+TOOLS = cargo-deb@3.8.0 cargo-generate-rpm@0.21.1 cargo-cyclonedx@0.5.9
+
+tools: setup
+	@for tool in $(TOOLS); do command -v $${tool%@*} >/dev/null || $(CARGO) install --locked $$tool || exit 1; done
+
+# PROGRAMS: the folder of the programs that are packed; `make packages PROGRAMS=target/debug` packs those that are there.
+PROGRAMS ?=
+packages: tools $(if $(PROGRAMS),,build)
+	packaging/stage "$(or $(PROGRAMS),$(RELEASE))"
+	@for package in windlass-cli windlass-lab; do \
+	    $(CARGO) deb --no-build --no-strip -p $$package -o out/packages/ || exit 1; done
+	@for folder in box/cli lab/backends; do $(CARGO) generate-rpm -p $$folder -o out/packages/ || exit 1; done
+	@$(MAKE) --no-print-directory sbom
+	@ls -l out/packages/*.deb out/packages/*.rpm out/packages/*.cdx.json
+
+# What each program is made of: CycloneDX. The tool writes a file beside each Cargo.toml, with paths of this machine.
+sbom: tools
+	@mkdir -p out/packages
+	@$(CARGO) cyclonedx --format json --override-filename sbom-of-windlass --manifest-path box/cli/Cargo.toml
+	@for program in windlass:box/cli windlass-lab:lab/backends windlass-transfer:quic/transfer; do \
+	    sed "s|file://$$PWD/|file:///|g" $${program#*:}/sbom-of-windlass.json > out/packages/$${program%:*}.cdx.json || exit 1; done
+	@find box core lab quic sim -name sbom-of-windlass.json -delete
+
+# The container image windlass, from the package: make packages comes first.
+image:
+	@builder=$$(command -v buildah || command -v podman) || { echo 'no buildah and no podman: apt-get install buildah'; exit 1; }; \
+	case $$builder in *buildah) verb=bud;; *) verb=build;; esac; \
+	$$builder $$verb -t windlass -f packaging/Containerfile .
 
 fuzz: setup
 	@command -v cargo-fuzz >/dev/null || $(CARGO) install cargo-fuzz --version 0.13.2 --locked

@@ -9,6 +9,7 @@ pub(crate) struct Capability(pub u32, pub &'static str);
 const NET_ADMIN: Capability = Capability(12, "CAP_NET_ADMIN");
 const NET_RAW: Capability = Capability(13, "CAP_NET_RAW");
 const SYS_ADMIN: Capability = Capability(21, "CAP_SYS_ADMIN");
+const PERFMON: Capability = Capability(38, "CAP_PERFMON");
 const BPF: Capability = Capability(39, "CAP_BPF");
 pub(crate) const IPC_LOCK: Capability = Capability(14, "CAP_IPC_LOCK");
 
@@ -32,11 +33,13 @@ impl Effective {
         self.0 & (1 << capability.0) != 0
     }
 
-    /// What `windlass run` needs and is not there. `CAP_SYS_ADMIN` stands for `CAP_BPF`.
+    /// What `windlass run` needs and is not there. `CAP_SYS_ADMIN` stands for `CAP_BPF` and for
+    /// `CAP_PERFMON`, without which the kernel takes no program that computes where in a packet it reads.
     pub(crate) fn missing(&self) -> Vec<&'static str> {
-        let needed = [NET_ADMIN, NET_RAW, BPF].into_iter();
+        let needed = [NET_ADMIN, NET_RAW, BPF, PERFMON].into_iter();
+        let stands_for = |c: &Capability| [BPF, PERFMON].contains(c) && self.has(SYS_ADMIN);
         needed
-            .filter(|c| !(self.has(*c) || *c == BPF && self.has(SYS_ADMIN)))
+            .filter(|c| !self.has(*c) && !stands_for(c))
             .map(|c| c.1)
             .collect()
     }
@@ -52,7 +55,7 @@ mod tests {
         assert!(of("000001ffffffffff").missing().is_empty());
         assert_eq!(
             of("0000000000000000").missing(),
-            ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_BPF"]
+            ["CAP_NET_ADMIN", "CAP_NET_RAW", "CAP_BPF", "CAP_PERFMON"]
         );
         // NET_ADMIN, NET_RAW, SYS_ADMIN.
         assert!(of("0000000000203000").missing().is_empty());

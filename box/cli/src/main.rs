@@ -9,7 +9,6 @@ mod attach;
 mod auto;
 mod beside;
 mod capabilities;
-mod completions;
 mod doctor;
 mod flow;
 mod guard;
@@ -20,6 +19,7 @@ mod plugins;
 mod policy;
 mod record;
 mod run;
+mod setup;
 mod trial;
 mod upgrade;
 mod values;
@@ -30,6 +30,8 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use windlass_cc::Catalog;
+use windlass_daemon::log;
+use windlass_terminal::{CompletionsArgs, ManualArgs};
 
 /// Governs the congestion control of TCP servers that nobody may touch.
 ///
@@ -44,6 +46,7 @@ pub(crate) struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    Setup(setup::Args),
     Run(run::Args),
     Attach(attach::AttachArgs),
     Detach(attach::DetachArgs),
@@ -76,7 +79,8 @@ enum Command {
     Send(beside::Words),
     /// Receive what `windlass send` sends (windlass-transfer).
     Recv(beside::Words),
-    Completions(completions::Args),
+    Completions(CompletionsArgs),
+    Manual(ManualArgs),
 }
 
 /// Ends the program as clap does where a value of a flag is wrong.
@@ -88,12 +92,16 @@ fn wrong_usage(what: &str) -> ! {
 fn main() -> ExitCode {
     let mut catalog = Catalog::new();
     for wrong in windlass_plugin::load_installed(&mut catalog) {
-        eprintln!("windlass: plugin: {wrong}");
+        log::warning(format_args!("plugin: {wrong}"));
     }
     let matches = values::with_algorithms(Cli::command(), &catalog).get_matches();
     let Cli { command } = Cli::from_arg_matches(&matches).unwrap_or_else(|e| e.exit());
     windlass_terminal::end(match command {
-        Command::Run(args) => run::run(args, catalog),
+        Command::Run(args) => run::run(args, catalog).or_else(|error| {
+            log::critical(format_args!("{error:#}"));
+            Ok(ExitCode::FAILURE)
+        }),
+        Command::Setup(args) => setup::run(&args, &catalog),
         Command::Attach(args) => attach::attach(args),
         Command::Detach(args) => attach::detach(&args),
         Command::Doctor(args) => doctor::run(&args),
@@ -114,6 +122,10 @@ fn main() -> ExitCode {
         Command::Lab(words) => beside::hand_over("lab", "windlass-lab", &[], &words),
         Command::Send(words) => beside::hand_over("send", "windlass-transfer", &["send"], &words),
         Command::Recv(words) => beside::hand_over("recv", "windlass-transfer", &["recv"], &words),
-        Command::Completions(args) => completions::run(&args, &catalog),
+        Command::Completions(args) => args.run(values::with_algorithms(Cli::command(), &catalog)),
+        Command::Manual(args) => args.run(values::with_algorithms(Cli::command(), &catalog)),
     })
 }
+
+#[cfg(test)]
+mod usage_tests;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use windlass_daemon::control::{Answer, Request, ask};
+use windlass_daemon::log;
 use windlass_ovs::{Attachment, Event, Keeper, Side};
 use windlass_policy::IoMode;
 
@@ -27,12 +28,14 @@ impl Place {
         let (name, is_detached) = (bridge.to_owned(), Arc::clone(&detached));
         let (keeper, attachment) = Keeper::start(bridge, move |event| match event {
             Event::Gap => {
-                eprintln!("windlass: bridge {name} has lost the rules that lead to the box");
+                log::warning(format_args!(
+                    "bridge {name} has lost the rules that lead to the box"
+                ));
                 let_go(&control);
             }
-            Event::Restored => eprintln!("windlass: bridge {name} is as it should be again"),
+            Event::Restored => log::warning(format_args!("bridge {name} is as it should be again")),
             Event::Detached => is_detached.store(true, Ordering::Release),
-            Event::Trouble(why) => eprintln!("windlass: bridge {name}: {why}"),
+            Event::Trouble(why) => log::warning(format_args!("bridge {name}: {why}")),
         })?;
         Ok(Place {
             attachment,
@@ -67,7 +70,7 @@ fn let_go(control: &std::path::Path) {
     }
     for on in [true, false] {
         if let Err(error) = ask(control, Request::Bypass { on }) {
-            eprintln!("windlass: flows that run cannot be let go: {error}");
+            log::warning(format_args!("flows that run cannot be let go: {error}"));
         }
     }
 }

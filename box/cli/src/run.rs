@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use windlass_cc::{AlgorithmId, Catalog};
 use windlass_daemon::{
-    Opened, Reload, RunError, SUCCESSOR_VARIABLE, Settings, TraceSettings, config_files,
+    Opened, Reload, RunError, SUCCESSOR_VARIABLE, Settings, TraceSettings, config_files, log,
 };
 use windlass_engine::Redundancy;
 use windlass_io::Mode as Io;
@@ -148,10 +148,10 @@ fn replace<T>(place: &mut T, value: Option<T>) {
 /// What was obtained, and last the line that says that flows are governed from now on.
 fn announce(opened: &Opened<'_>, inside: &str, outside: &str) {
     for warning in opened.warnings {
-        eprintln!(
-            "windlass: warning: {} (mend it with: {})",
+        log::warning(format_args!(
+            "warning: {} (mend it with: {})",
             warning.what, warning.fix
-        );
+        ));
     }
     if let Some(bridge) = opened.bridge.filter(|b| b.created) {
         let name = &bridge.name;

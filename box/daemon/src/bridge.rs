@@ -7,6 +7,7 @@ use windlass_io::bridge::{self, BridgeState};
 use windlass_io::watch::{Lookout, Port};
 
 use crate::control::Trouble;
+use crate::log;
 
 /// So often in such a time something is repaired. Whatever undoes it more often has its reasons.
 const REPAIRS_MAX: usize = 6;
@@ -89,10 +90,10 @@ impl Home {
             return;
         };
         if a.index == b.index && a.name != self.name {
-            eprintln!(
-                "windlass: both interfaces are ports of bridge {} now",
+            log::notice(format_args!(
+                "both interfaces are ports of bridge {} now",
                 a.name
-            );
+            ));
             self.made = bridge::is_own_name(&a.name);
             self.name = a.name;
             mended.changed = true;
@@ -115,7 +116,7 @@ impl Home {
         });
         match made {
             Ok(()) => {
-                eprintln!("windlass: bridge {name} was gone; it is there again");
+                log::notice(format_args!("bridge {name} was gone; it is there again"));
                 mended.changed = true;
             }
             Err(why) => {
@@ -133,9 +134,9 @@ impl Home {
         });
         match put {
             Ok(()) => {
-                eprintln!(
-                    "windlass: {interface} was not a port of bridge {name} any more; it is again"
-                );
+                log::notice(format_args!(
+                    "{interface} was not a port of bridge {name} any more; it is again"
+                ));
                 mended.changed = true;
             }
             Err(why) => mended.troubles.push(Trouble {

@@ -12,8 +12,8 @@ use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
 use windlass_record::{Part, RecorderStats};
 
+use crate::heart::Heart;
 use crate::recorder;
-
 use crate::upgrade::{Decision, WorkerState};
 
 /// A worker cannot be handed over.
@@ -91,17 +91,36 @@ pub(crate) struct Unanswered;
 #[derive(Clone, Debug)]
 pub(crate) struct Workers {
     channels: Vec<Sender<Command>>,
+    hearts: Vec<Arc<Heart>>,
 }
 
 impl Workers {
     /// Channels to `count` workers, and their receiving ends.
     pub(crate) fn new(count: usize) -> (Workers, Vec<Receiver<Command>>) {
         let (channels, receivers) = (0..count).map(|_| mpsc::channel()).unzip();
-        (Workers { channels }, receivers)
+        let hearts = (0..count).map(|_| Arc::default()).collect();
+        (Workers { channels, hearts }, receivers)
     }
 
+    /// How many there were at the start: each has its part of limits and caps.
     pub(crate) fn count(&self) -> usize {
         self.channels.len()
+    }
+
+    /// How many have not panicked.
+    pub(crate) fn living(&self) -> usize {
+        self.who_live().count()
+    }
+
+    /// One for each worker.
+    pub(crate) fn hearts(&self) -> &[Arc<Heart>] {
+        &self.hearts
+    }
+
+    fn who_live(&self) -> impl Iterator<Item = &Sender<Command>> {
+        let all = self.channels.iter().zip(&self.hearts);
+        all.filter(|(_, heart)| !heart.has_stopped())
+            .map(|(channel, _)| channel)
     }
 
     pub(crate) fn flows(&self) -> Result<Flows, Unanswered> {
@@ -181,7 +200,7 @@ impl Workers {
         }
     }
 
-    /// Asks all at once. The answers are in the order of the workers.
+    /// Asks all that live at once. The answers are in the order of the workers.
     fn ask_each<T>(
         &self,
         command: impl Fn(Sender<io::Result<T>>) -> Command,
@@ -204,17 +223,19 @@ impl Workers {
         asked?.into_iter().map(answer).collect()
     }
 
-    /// Asks all, and waits for the answers of all.
+    /// Asks all that live, and waits for the answers of all.
     fn ask<T>(&self, command: impl Fn(Sender<T>) -> Command) -> Result<Vec<T>, Unanswered> {
         let (answer, answers) = mpsc::channel();
-        for channel in &self.channels {
+        let mut asked = 0;
+        for channel in self.who_live() {
+            asked += 1;
             channel
                 .send(command(answer.clone()))
                 .map_err(|_| Unanswered)?;
         }
         drop(answer);
         let end = Instant::now() + ANSWER_LIMIT;
-        (0..self.count())
+        (0..asked)
             .map(|_| {
                 let left = end.saturating_duration_since(Instant::now());
                 answers.recv_timeout(left).map_err(|_| Unanswered)

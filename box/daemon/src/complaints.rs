@@ -27,7 +27,7 @@ impl Complaints {
             let (since, told) = self.0.entry(what.clone()).or_insert((now, false));
             if !*told && now.duration_since(*since) >= MOMENT {
                 *told = true;
-                eprintln!("windlass: {what} (mend it with: {mend})");
+                crate::log::warning(format_args!("{what} (mend it with: {mend})"));
             }
         }
     }

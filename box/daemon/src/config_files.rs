@@ -10,7 +10,7 @@ use std::thread;
 use windlass_policy::ConfigFile;
 
 use crate::control::Handler;
-use crate::{Reload, regular_file};
+use crate::{Reload, log, regular_file};
 
 /// Where a daemon looks for its configuration when nobody names one.
 pub const DEFAULT_CONFIG: &str = "/etc/windlass/windlass.toml";
@@ -102,7 +102,7 @@ fn follow(orders: &Receiver<()>, reload: Option<&Reload>, handler: &Handler) {
         while orders.try_recv().is_ok() {}
         match reload {
             Some(reload) => apply(reload, handler),
-            None => eprintln!("windlass: SIGHUP: there is no configuration file to read again"),
+            None => log::warning("SIGHUP: there is no configuration file to read again"),
         }
     }
 }
@@ -111,8 +111,8 @@ fn follow(orders: &Receiver<()>, reload: Option<&Reload>, handler: &Handler) {
 fn apply(Reload { path, overrides }: &Reload, handler: &Handler) {
     let files = read(path).map_err(|e| e.to_string());
     match files.and_then(|files| handler.apply(&files, overrides)) {
-        Ok(_) => eprintln!("windlass: {} is in charge", path.display()),
-        Err(error) => eprintln!("windlass: the rules stay as they were: {error}"),
+        Ok(_) => log::notice(format_args!("{} is in charge", path.display())),
+        Err(error) => log::error(format_args!("the rules stay as they were: {error}")),
     }
 }
 

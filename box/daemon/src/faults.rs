@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use windlass_cc::Catalog;
 
+use crate::log;
+
 /// What has been told.
 #[derive(Default)]
 pub(crate) struct Faults {
@@ -16,15 +18,13 @@ pub(crate) struct Faults {
 impl Faults {
     /// Tells that the memory of the process has reached its limit, or that there is room again.
     pub(crate) fn tell_memory(&self, full: bool) {
-        eprintln!(
-            "windlass: {}",
-            match full {
-                true =>
-                    "the process has as much memory as memory_mb in [limits] allows: new connections pass, \
-                     those that run are governed as before",
-                false => "there is memory again: new connections are governed",
-            }
-        );
+        match full {
+            true => log::warning(
+                "the process has as much memory as memory_mb in [limits] allows: new connections pass, those that run are \
+                 governed as before",
+            ),
+            false => log::notice("there is memory again: new connections are governed"),
+        }
     }
 
     /// Tells of new packets that no worker took.
@@ -32,10 +32,10 @@ impl Faults {
         let new = unread.saturating_sub(self.unread);
         self.unread = unread;
         if new > 0 {
-            eprintln!(
-                "windlass: a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} \
+            log::warning(format_args!(
+                "a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} \
                  packets in its place; windlass follows each connection again once both of its ends agree"
-            );
+            ));
         }
     }
 
@@ -50,7 +50,7 @@ impl Faults {
                 true => "it is not asked any more: mend it and add it again",
                 false => "its fallback goes on with the flow",
             };
-            eprintln!("windlass: plugin {}: {last}; {then}", status.name);
+            log::warning(format_args!("plugin {}: {last}; {then}", status.name));
         }
     }
 }

@@ -11,8 +11,8 @@ use serde::Serialize;
 use windlass_io::monotonic_ns;
 use windlass_policy::{MemoryConfig, Policy};
 
-use crate::regular_file;
 use crate::settings::unix_ns;
+use crate::{log, regular_file};
 
 /// How much learning a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(60);
@@ -47,13 +47,13 @@ fn load_file(
     let text = match regular_file::read(path, most) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-        Err(e) => return eprintln!("windlass: {what}: {}: {e}", path.display()),
+        Err(e) => return log::error(format_args!("{what}: {}: {e}", path.display())),
     };
     if let Err(e) = recall(&text) {
-        eprintln!(
-            "windlass: {what}: {} is not what windlass has written, learning begins anew: {e}",
+        log::warning(format_args!(
+            "{what}: {} is not what windlass has written, learning begins anew: {e}",
             path.display()
-        );
+        ));
     }
 }
 
@@ -86,10 +86,10 @@ fn tell(what: &str, memory: &MemoryConfig, saved: std::io::Result<()>, told: &mu
     if let Err(e) = saved
         && !std::mem::replace(told, true)
     {
-        eprintln!(
-            "windlass: {what}: {}: {e}: what is learned is not kept",
+        log::error(format_args!(
+            "{what}: {}: {e}: what is learned is not kept",
             memory.file
-        );
+        ));
     }
 }
 

@@ -76,10 +76,10 @@ impl Processor {
             let _ = sched_setaffinity(Pid::from_raw(0), &cpu);
         }
         if let Err(error) = self.ask_for_priority() {
-            eprintln!(
-                "windlass: a worker runs with the priority of any process, and a busy machine delays packets: {error}. Give \
+            crate::log::warning(format_args!(
+                "a worker runs with the priority of any process, and a busy machine delays packets: {error}. Give \
                  Windlass CAP_SYS_NICE, or set priority = \"normal\" in [box]"
-            );
+            ));
         }
     }
 

@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use signal_hook::low_level::emulate_default_handler;
 use windlass_cc::Catalog;
 use windlass_io::handover::Channel;
 
@@ -20,10 +21,11 @@ use crate::interface_claim::InterfaceClaim;
 use crate::memory::{self, Saver};
 use crate::open::Opened;
 use crate::recorder::NANOS_PER_SECOND;
+use crate::service::Service;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::upgrade::{Predecessor, Upgrade};
-use crate::{RunError, Settings, changes, metrics};
+use crate::{RunError, Settings, changes, last_events, metrics};
 
 /// How often it is looked after what tells nobody of itself.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -53,6 +55,7 @@ pub fn run(
     opened: impl FnOnce(&Opened<'_>),
 ) -> Result<(), RunError> {
     let (events, incoming) = mpsc::channel();
+    last_events::tell_at_panics();
     handle_signals(events.clone())?;
     // Another process that governs has both until it has ended.
     let entrance = match &predecessor {
@@ -96,6 +99,8 @@ pub fn run(
     let saver = Saver::start(&policy).map_err(RunError::thread)?;
     let reader = Reader::start(settings.reload.clone(), Arc::clone(&handler));
     let reader = reader.map_err(RunError::thread)?;
+    let mut service = Service::new();
+    service.await_workers(&handler);
     supervisor.opened().inspect(|what| opened(what));
     let Entrance {
         socket,
@@ -105,7 +110,10 @@ pub fn run(
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
     let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
     let scraped = scraped.transpose().map_err(RunError::thread)?;
-    let outcome = watch(&mut supervisor, &handler, &reader, &incoming);
+    let outcome = watch(&mut supervisor, &mut service, &handler, &reader, &incoming);
+    if !handler.upgrade.is_done() {
+        service.stopping();
+    }
     drop((server, scraped));
     let ended = supervisor.end();
     drop((saver, claim));
@@ -146,6 +154,7 @@ fn no_upgrade(settings: &Settings) -> Option<String> {
 /// Returns when the daemon is to stop.
 fn watch(
     supervisor: &mut Supervisor<'_>,
+    service: &mut Service,
     handler: &Handler,
     reader: &Reader,
     events: &Receiver<Event>,
@@ -153,6 +162,7 @@ fn watch(
     let mut faults = Faults::default();
     let mut footprint = Footprint::new(supervisor.memory_limit_bytes());
     loop {
+        service.tick(handler);
         faults.tell(&handler.catalog());
         if let Some(full) = footprint.look() {
             faults.tell_memory(full);
@@ -166,7 +176,7 @@ fn watch(
         if let Some(unread) = handler.unread() {
             faults.tell_unread(unread);
         }
-        match events.recv_timeout(CHECK_INTERVAL) {
+        match events.recv_timeout(service.interval(CHECK_INTERVAL)) {
             Ok(Event::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Ok(Event::Reload) => reader.again(),
             // Another process governs: what becomes of the workers here is as it should be.
@@ -178,16 +188,21 @@ fn watch(
     }
 }
 
-/// SIGTERM and SIGINT stop the daemon, SIGHUP makes it read its configuration again.
+/// SIGTERM and SIGINT stop the daemon, SIGHUP makes it read its configuration again. SIGABRT, which is the watchdog's, has it
+/// tell its last events before it dies.
 fn handle_signals(events: Sender<Event>) -> Result<(), RunError> {
     let failed = |e: io::Error| RunError::system("setting signal handlers", &e);
-    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(failed)?;
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGABRT]).map_err(failed)?;
     let wait = move || {
         for signal in signals.forever() {
-            let event = if signal == SIGHUP {
-                Event::Reload
-            } else {
-                Event::Stop
+            let event = match signal {
+                SIGABRT => {
+                    last_events::tell("ended by SIGABRT, as a watchdog does");
+                    let _ = emulate_default_handler(SIGABRT);
+                    return;
+                }
+                SIGHUP => Event::Reload,
+                _ => Event::Stop,
             };
             if events.send(event).is_err() {
                 return;

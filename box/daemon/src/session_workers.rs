@@ -1,9 +1,10 @@
 //! The workers of one session, from its opening to its end.
 
+use std::any::Any;
 use std::io;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use windlass_policy::Policy;
 
 use crate::command::Workers;
 use crate::control::{Handler, Live};
+use crate::heart::Heart;
 use crate::processor::Processor;
 use crate::recorder::tape;
 use crate::run::Event;
@@ -36,7 +38,20 @@ type Handle = JoinHandle<io::Result<()>>;
 pub(crate) struct SessionWorkers {
     pub info: DriverInfo,
     pub warnings: Vec<Problem>,
-    handles: Vec<Handle>,
+    threads: Vec<WorkerThread>,
+}
+
+struct WorkerThread {
+    queue: usize,
+    heart: Arc<Heart>,
+    handle: Handle,
+}
+
+/// A worker that has panicked while others work.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Lost {
+    pub queue: usize,
+    pub why: String,
 }
 
 impl SessionWorkers {
@@ -63,19 +78,24 @@ impl SessionWorkers {
         let mut running = SessionWorkers {
             info: session.info().clone(),
             warnings: session.warnings().to_vec(),
-            handles: Vec::new(),
+            threads: Vec::new(),
         };
         let mut started = Ok(());
-        for (((driver, engine), commands), processor) in
-            pairs.into_iter().zip(commands).zip(processors)
-        {
+        let parts = pairs.into_iter().zip(commands).zip(processors);
+        for (queue, (((driver, engine), commands), processor)) in parts.enumerate() {
             let probe = recorder.map(Recorder::probe);
-            let mut worker = Worker::new(driver, engine, commands, probe);
+            let heart = Arc::clone(&workers.hearts()[queue]);
+            let worker = Worker::new(driver, engine, commands, probe);
+            let mut worker = worker.with_heart(Arc::clone(&heart));
             if let Some(recorder) = &settings.recorder {
                 worker = worker.record(tape(recorder, workers.count()));
             }
-            match start(worker, processor, events.clone()) {
-                Ok(handle) => running.handles.push(handle),
+            let work = move || {
+                processor.take();
+                worker.run()
+            };
+            match WorkerThread::start(queue, heart, events.clone(), work) {
+                Ok(thread) => running.threads.push(thread),
                 Err(e) => started = Err(e),
             }
         }
@@ -98,7 +118,14 @@ impl SessionWorkers {
 
     /// One of them has ended, or panicked.
     pub(crate) fn has_ended(&self) -> bool {
-        self.handles.iter().any(Handle::is_finished)
+        self.threads
+            .iter()
+            .any(|thread| thread.handle.is_finished())
+    }
+
+    /// Those that have panicked, and belong to it no longer. If none would be left, all stay: it has ended.
+    pub(crate) fn take_lost(&mut self) -> Vec<Lost> {
+        take_lost(&mut self.threads)
     }
 
     /// Ends all of them and the session. The first that had failed is the error.
@@ -114,7 +141,7 @@ impl SessionWorkers {
             let _ = live.bypass(true);
             live.workers.stop();
         }
-        join(self.handles)
+        join(self.threads)
     }
 }
 
@@ -137,31 +164,84 @@ pub(crate) fn anew(session: &mut Session, policy: &Policy, settings: &Settings) 
         .collect()
 }
 
-fn start(
-    worker: Worker<AnyDriver>,
-    processor: Processor,
+impl WorkerThread {
+    fn start(
+        queue: usize,
+        heart: Arc<Heart>,
+        events: Sender<Event>,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> Result<WorkerThread, RunError> {
+        let ending = Ending {
+            heart: Arc::clone(&heart),
+            events,
+        };
+        let body = move || {
+            let _ending = ending;
+            work()
+        };
+        let named = thread::Builder::new().name("worker".to_owned());
+        let handle = named.spawn(body).map_err(RunError::thread)?;
+        Ok(WorkerThread {
+            queue,
+            heart,
+            handle,
+        })
+    }
+
+    fn is_lost(&self) -> bool {
+        self.handle.is_finished() && self.heart.has_stopped()
+    }
+}
+
+/// What a worker's thread does last, also when it panics: its packets, sockets and flows are gone then, and the kernel
+/// forwards its queue.
+struct Ending {
+    heart: Arc<Heart>,
     events: Sender<Event>,
-) -> Result<Handle, RunError> {
-    let body = move || {
-        processor.take();
-        let ended = worker.run();
-        let _ = events.send(Event::WorkerEnded);
-        ended
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.heart.stop();
+        }
+        let _ = self.events.send(Event::WorkerEnded);
+    }
+}
+
+fn take_lost(threads: &mut Vec<WorkerThread>) -> Vec<Lost> {
+    if threads.iter().all(WorkerThread::is_lost) {
+        return Vec::new();
+    }
+    let (lost, left): (Vec<_>, Vec<_>) = threads.drain(..).partition(WorkerThread::is_lost);
+    *threads = left;
+    let why = |thread: WorkerThread| Lost {
+        queue: thread.queue,
+        why: match thread.handle.join() {
+            Err(panic) => words(&*panic),
+            Ok(_) => String::new(),
+        },
     };
-    let named = thread::Builder::new().name("worker".to_owned());
-    named.spawn(body).map_err(RunError::thread)
+    lost.into_iter().map(why).collect()
+}
+
+/// What a panic says.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied());
+    text.unwrap_or("without a word").to_owned()
 }
 
 /// Waits for all workers, but not for ever: one that is stuck must not keep the daemon. The first that
 /// failed is the error.
-fn join(handles: Vec<Handle>) -> Result<(), RunError> {
+fn join(threads: Vec<WorkerThread>) -> Result<(), RunError> {
     let deadline = Instant::now() + END_LIMIT;
     let mut outcome = Ok(());
-    for (queue, handle) in handles.into_iter().enumerate() {
+    for WorkerThread { queue, handle, .. } in threads {
         let reason = match ended(handle, deadline) {
             Some(Ok(Ok(()))) => continue,
             Some(Ok(Err(e))) => e.to_string(),
-            Some(Err(_)) => "it panicked".to_owned(),
+            Some(Err(panic)) => format!("it panicked: {}", words(&*panic)),
             None => format!("it has not ended within {} s", END_LIMIT.as_secs()),
         };
         outcome = outcome.and(Err(RunError::Worker { queue, reason }));
@@ -182,7 +262,54 @@ fn ended(handle: Handle, deadline: Instant) -> Option<thread::Result<io::Result<
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
+
     use super::*;
+
+    fn started(
+        queue: usize,
+        events: &Sender<Event>,
+        work: impl FnOnce() -> io::Result<()> + Send + 'static,
+    ) -> WorkerThread {
+        WorkerThread::start(queue, Arc::default(), events.clone(), work).unwrap()
+    }
+
+    #[test]
+    fn a_worker_that_panics_is_taken_out_and_the_others_stay() {
+        let (events, incoming) = mpsc::channel();
+        let (stop, stopped) = mpsc::channel::<()>();
+        let mut threads = vec![
+            started(0, &events, || panic!("no such flow")),
+            started(1, &events, move || {
+                let _ = stopped.recv();
+                Ok(())
+            }),
+        ];
+        assert!(matches!(incoming.recv(), Ok(Event::WorkerEnded)));
+        while !threads[0].handle.is_finished() {
+            thread::sleep(END_PAUSE);
+        }
+        let lost = take_lost(&mut threads);
+        let why = "no such flow".to_owned();
+        assert_eq!(lost, [Lost { queue: 0, why }]);
+        assert_eq!(threads.len(), 1);
+        assert_eq!(take_lost(&mut threads), []);
+        drop(stop);
+        assert!(join(threads).is_ok());
+    }
+
+    #[test]
+    fn the_last_worker_that_panics_is_the_end() {
+        let (events, _incoming) = mpsc::channel();
+        let mut threads = vec![started(3, &events, || panic!("no such flow"))];
+        while !threads[0].handle.is_finished() {
+            thread::sleep(END_PAUSE);
+        }
+        assert_eq!(take_lost(&mut threads), []);
+        let error = join(threads).unwrap_err().to_string();
+        let expected = "the worker of queue 3 failed: it panicked: no such flow";
+        assert_eq!(error, expected);
+    }
 
     #[test]
     fn a_thread_that_is_stuck_is_not_waited_for() {

@@ -16,10 +16,10 @@ use crate::complaints::Complaints;
 use crate::control::{Handler, Trouble};
 use crate::open::{Opened, bridge, open};
 use crate::run::Event;
-use crate::session_workers::{Pair, SessionWorkers, anew};
+use crate::session_workers::{Lost, Pair, SessionWorkers, anew};
 use crate::trace::Recorder;
 use crate::upgrade::Predecessor;
-use crate::{RunError, Settings};
+use crate::{RunError, Settings, last_events, log};
 
 /// Ticks between two looks when nothing tells of a change.
 const TICKS_PER_LOOK: u32 = 5;
@@ -178,6 +178,7 @@ impl<'a> Supervisor<'a> {
         let Ok(mut ports) = self.lookout.look(self.names()) else {
             return Ok(());
         };
+        self.count_lost();
         if let Some(workers) = &self.workers {
             let ended = workers.has_ended();
             if ended && self.lost(&ports).is_none() {
@@ -199,6 +200,21 @@ impl<'a> Supervisor<'a> {
         }
         self.publish(&ports, mended);
         Ok(())
+    }
+
+    /// Workers that have panicked, while others work: the kernel forwards their queues from now on, and the others' flows
+    /// notice nothing.
+    fn count_lost(&mut self) {
+        let lost = self.workers.as_mut().map(SessionWorkers::take_lost);
+        for Lost { queue, why } in lost.into_iter().flatten() {
+            let what = format!(
+                "the worker of queue {queue} has panicked ({why}): the kernel forwards this queue, the others are governed"
+            );
+            log::critical(&what);
+            let mut condition = self.handler.condition();
+            condition.workers_panicked += 1;
+            condition.lost_workers.push(what);
+        }
     }
 
     /// What the process may have: as much as is configured, the packet frames, and the flight recorder.
@@ -272,9 +288,9 @@ impl<'a> Supervisor<'a> {
             let name = name.to_owned();
             return Err(RunError::InterfaceGone { name });
         }
-        eprintln!(
-            "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
-        );
+        log::warning(format_args!(
+            "{why}: nothing is governed until it can be taken back; windlass waits for it"
+        ));
         self.told.know(&why);
         self.handler.condition().waiting = Some(why);
         self.publish(ports, Mended::default());
@@ -333,16 +349,16 @@ impl<'a> Supervisor<'a> {
                 condition.waiting = None;
                 condition.reopened += 1;
                 self.refused = None;
-                eprintln!(
-                    "windlass: {} > {} again: new flows are governed",
+                log::notice(format_args!(
+                    "{} > {} again: new flows are governed",
                     names[0], names[1]
-                );
+                ));
             }
             Err(error) => {
                 self.retry_at = Instant::now() + RETRY;
                 let why = error.to_string();
                 if self.refused.replace(why.clone()).as_ref() != Some(&why) {
-                    eprintln!("windlass: it cannot be opened again yet: {why}");
+                    log::warning(format_args!("it cannot be opened again yet: {why}"));
                 }
                 self.handler.condition().waiting = Some(why);
             }
@@ -371,7 +387,13 @@ impl<'a> Supervisor<'a> {
             &self.events,
         )?;
         self.indices = ports.each_ref().map(|p| p.as_ref().map_or(0, |p| p.index));
+        let (queues, names) = (workers.info.queues, self.names());
+        last_events::note(&format!(
+            "{} > {} opened with {queues} worker(s)",
+            names[0], names[1]
+        ));
         self.workers = Some(workers);
+        self.handler.condition().lost_workers.clear();
         Ok(())
     }
 

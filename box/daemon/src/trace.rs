@@ -95,7 +95,7 @@ impl Recorder {
             let written = write_all(BufWriter::new(file), csv, received, &policy);
             if let Err(error) = &written {
                 let what = format!("{}: nothing more is recorded", wrong_text(&path, error));
-                eprintln!("windlass: {what}");
+                crate::log::error(&what);
                 let _ = told.set(what);
             }
             written

@@ -1,6 +1,7 @@
 //! One worker: a driver, an engine, and the loop that feeds the one from the other.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
 
 use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
+use crate::heart::Heart;
 use crate::recorder::PART_BYTES;
 use crate::trace::Probe;
 use crate::upgrade::{Decision, WorkerState};
@@ -54,6 +56,7 @@ pub(crate) struct Worker<D> {
     pressed: bool,
     turned_at: u64,
     histograms: WorkerHistograms,
+    heart: Arc<Heart>,
 }
 
 impl<D: Driver> Worker<D> {
@@ -76,6 +79,7 @@ impl<D: Driver> Worker<D> {
             pressed: false,
             turned_at: monotonic_ns(),
             histograms: WorkerHistograms::default(),
+            heart: Arc::default(),
         }
     }
 
@@ -85,6 +89,11 @@ impl<D: Driver> Worker<D> {
         self.tape = Some(tape);
         self.mark(monotonic_ns());
         self
+    }
+
+    /// From now on this heart says whether it works.
+    pub(crate) fn with_heart(self, heart: Arc<Heart>) -> Self {
+        Worker { heart, ..self }
     }
 
     /// Works until it is told to stop.
@@ -113,7 +122,8 @@ impl<D: Driver> Worker<D> {
     /// A batch from each side, the servers' first: an ACK never overtakes the data that it
     /// follows. Returns how many packets there were.
     fn turn(&mut self) -> io::Result<usize> {
-        if self.driver.missed() != self.missed {
+        let missed = self.driver.missed() != self.missed;
+        if missed {
             self.catch_up()?;
         }
         let began = monotonic_ns();
@@ -153,6 +163,10 @@ impl<D: Driver> Worker<D> {
             self.driver.beat();
             let took = monotonic_ns() - began;
             self.histograms.batch_time_ns.record(took);
+        }
+        // A worker that finds nothing although packets pass it by does not work.
+        if count > 0 || !missed {
+            self.heart.beat();
         }
         self.turned_at = now;
         Ok(count)

@@ -11,7 +11,7 @@ pub use crate::ethtool::Offloads;
 use crate::netlink::{self, Link};
 use crate::sys;
 
-pub use check::{Problem, Severity, check, check_links, check_packet, mtu_problems};
+pub use check::{Problem, Severity, check, check_links, check_packet, mtu_problems, usable_names};
 pub use occupant::occupied;
 
 /// Longest Ethernet header: two VLAN tags, bytes.

@@ -42,7 +42,7 @@ impl Session {
     /// if that is preferred. Works in the network namespace of the calling thread.
     ///
     /// # Errors
-    /// [`OpenError`]; needs `CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_BPF` and memory that may be locked.
+    /// [`OpenError`]; needs `CAP_NET_ADMIN`, `CAP_NET_RAW`, `CAP_BPF`, `CAP_PERFMON` and memory that may be locked.
     pub fn open(config: &DriverConfig) -> Result<Session, OpenError> {
         validate(config)?;
         if config.prefer == Prefer::Packet {

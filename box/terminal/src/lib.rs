@@ -3,8 +3,12 @@
 //! They print text or JSON, write quantities as `ss` and `tc` do, and end with an exit code.
 #![forbid(unsafe_code)]
 
+mod for_shells;
 mod quantity;
+#[cfg(feature = "usage")]
+pub mod usage;
 
+pub use for_shells::{CompletionsArgs, ManualArgs};
 pub use quantity::{byte_count, bytes, millis, rate};
 
 use std::io::{self, ErrorKind, Write};

@@ -26,7 +26,10 @@ const LOCKED_BYTES: u64 = 128 << 20;
 pub(super) fn privileges(effective: &Effective) -> Finding {
     let missing = effective.missing();
     if missing.is_empty() {
-        return Finding::ok("privileges", "CAP_NET_ADMIN, CAP_NET_RAW and CAP_BPF");
+        return Finding::ok(
+            "privileges",
+            "CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF and CAP_PERFMON",
+        );
     }
     let found = format!("not permitted: {}", missing.join(", "));
     Finding::lack("privileges", State::Missing, found, "sudo windlass …")

@@ -75,6 +75,27 @@ struct Diagnosis {
 }
 
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let interfaces = args.inside.as_deref().zip(args.outside.as_deref());
+    let diagnosis = diagnose(interfaces);
+    if args.json {
+        print_json(&diagnosis)?;
+    } else {
+        print(&text(&diagnosis))?;
+    }
+    Ok(ExitCode::from(u8::from(!diagnosis.ok)))
+}
+
+/// Prints what is not as it should be; whether `windlass run` can work between these two.
+pub(crate) fn check(inside: &str, outside: &str) -> Result<bool> {
+    let mut diagnosis = diagnose(Some((inside, outside)));
+    diagnosis
+        .findings
+        .retain(|f| f.state != State::Ok && f.subject != "demo");
+    print(&text(&diagnosis))?;
+    Ok(diagnosis.ok)
+}
+
+fn diagnose(interfaces: Option<(&str, &str)>) -> Diagnosis {
     let effective = Effective::get();
     let release = kernel::release();
     let config = Configuration::read(&release);
@@ -88,20 +109,14 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         checks::bridging(&config),
     ];
     findings.extend(checks::options(&config));
-    if let (Some(inside), Some(outside)) = (&args.inside, &args.outside) {
+    if let Some((inside, outside)) = interfaces {
         findings.extend(checks::interfaces(inside, outside));
     }
     findings.extend(checks::demo_programs());
-    let diagnosis = Diagnosis {
+    Diagnosis {
         ok: findings.iter().all(|f| f.state != State::Missing),
         findings,
-    };
-    if args.json {
-        print_json(&diagnosis)?;
-    } else {
-        print(&text(&diagnosis))?;
     }
-    Ok(ExitCode::from(u8::from(!diagnosis.ok)))
 }
 
 fn text(diagnosis: &Diagnosis) -> String {

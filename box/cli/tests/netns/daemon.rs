@@ -30,11 +30,16 @@ pub struct Daemon {
 impl Daemon {
     /// `arguments` say where it stands, and more.
     pub fn start(lab: &Lab, arguments: &[&str]) -> Daemon {
+        Daemon::with(lab, &[&["--algorithm", "bbr"], arguments].concat())
+    }
+
+    /// With no more than these.
+    pub fn with(lab: &Lab, arguments: &[&str]) -> Daemon {
         let control = lab.folder.path().join("w.sock");
         let plugins = lab.folder.path().join("plugins");
         let mut command = lab.command("m", PROGRAM);
         command
-            .args(["run", "--algorithm", "bbr", "--control"])
+            .args(["run", "--control"])
             .arg(&control)
             .args(arguments)
             .env("WINDLASS_PLUGINS", &plugins)

@@ -17,7 +17,7 @@ use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
 use crate::settings::{set_clock, unix_ns};
 use crate::upgrade::Upgrade;
-use crate::{FlowReport, TenantReport};
+use crate::{FlowReport, TenantReport, log};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
 const NO_GUARD: &str = "the configuration has no [guard] section, so nothing is guarded: docs/policy.md, \"The guard\"";
@@ -46,6 +46,7 @@ pub(crate) struct Handler {
 
 impl Handler {
     pub(crate) fn answer(&self, request: Request) -> Answer {
+        request.order().inspect(|order| log::notice(order));
         let answer = match request {
             Request::Flows => self.flows(),
             Request::Counters => self.counters(),

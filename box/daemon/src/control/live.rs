@@ -9,6 +9,7 @@ use windlass_io::{DriverConfig, DriverInfo, Mode, Session, XdpCounters};
 
 use super::protocol::{StatusReport, Trouble};
 use crate::command::Workers;
+use crate::last_events;
 
 /// What is asked of the session as a whole.
 pub(crate) trait Wire: Send {
@@ -89,7 +90,7 @@ impl Live {
         .to_owned();
         report.zero_copy = self.driver.zero_copy;
         report.fail_open = self.driver.fail_open;
-        report.workers = self.workers.count() as u64;
+        report.workers = self.workers.living() as u64;
         let all = self.workers.status().map_err(|e| e.to_string())?;
         report.bypass = all.iter().all(|s| s.bypass);
         report.connections = all.iter().map(|s| s.connections as u64).sum();
@@ -106,6 +107,9 @@ pub(crate) struct Condition {
     pub waiting: Option<String>,
     pub troubles: Vec<Trouble>,
     pub reopened: u64,
+    /// Workers of this session that have panicked, in words, and how many have since the start.
+    pub lost_workers: Vec<String>,
+    pub workers_panicked: u64,
     /// Why nothing is recorded any more.
     pub trace_failed: Option<Arc<OnceLock<String>>>,
 }
@@ -122,6 +126,21 @@ impl Condition {
     pub(crate) fn all_troubles(&self) -> Vec<Trouble> {
         let mut all = self.troubles.clone();
         let failed = self.trace_failed.as_ref().and_then(|failed| failed.get());
+        all.extend(self.lost_workers.iter().map(|what| {
+            Trouble {
+                what: what.clone(),
+                mend:
+                    "start windlass again when it suits: flows that are governed now go on without"
+                        .to_owned(),
+            }
+        }));
+        if last_events::panics() > self.workers_panicked {
+            all.push(Trouble {
+                what: "a thread that is no worker has panicked; what it did is not done any more"
+                    .to_owned(),
+                mend: "look at what windlass has said, and start it again when it suits".to_owned(),
+            });
+        }
         all.extend(failed.map(|what| Trouble {
             what: what.clone(),
             mend: "make room, then start windlass again".to_owned(),

@@ -79,6 +79,24 @@ pub enum Request {
     },
 }
 
+impl Request {
+    /// In words, if it changes something.
+    pub(crate) fn order(&self) -> Option<String> {
+        let what = match self {
+            Request::StartTrial { arms, .. } => format!("start a trial of {}", arms.join(", ")),
+            Request::StopTrial => "stop the trial".to_owned(),
+            Request::Bypass { on } => format!("bypass {}", if *on { "on" } else { "off" }),
+            Request::AddPlugin { file } => format!("add the plugin {}", file.display()),
+            Request::Apply { files } => {
+                let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
+                format!("apply {}", names.join(", "))
+            }
+            _ => return None,
+        };
+        Some(format!("order: {what}"))
+    }
+}
+
 /// An answer: `{"answer":"flows","flows":[…],"omitted":0}`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]

@@ -90,10 +90,14 @@ fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
             *told = None;
             // One that waits for ever is still better than none.
             let _ = socket.listener.set_nonblocking(true);
-            eprintln!("windlass: control socket {path} had been removed; it is there again");
+            crate::log::notice(format_args!(
+                "control socket {path} had been removed; it is there again"
+            ));
         }
         Name::Lost(why) if told.as_ref() != Some(&why) => {
-            eprintln!("windlass: control socket {path}: {why}; nobody can ask this windlass");
+            crate::log::error(format_args!(
+                "control socket {path}: {why}; nobody can ask this windlass"
+            ));
             *told = Some(why);
         }
         Name::Lost(_) => {}

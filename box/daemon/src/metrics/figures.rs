@@ -28,6 +28,8 @@ metrics! {
         counter reopened: u64, One;
         /// Worker threads.
         gauge workers: u64, One;
+        /// Workers that have panicked since the start; the kernel forwards the queue of each until the box is opened again.
+        counter workers_panicked: u64, One;
         /// 1 if all workers have answered this scrape, 0 if one stands still: then the figures of engine, driver and worker are not there.
         gauge workers_answer: u64, One;
         /// Connections tracked.
@@ -93,7 +95,7 @@ pub(crate) fn collect(handler: &Handler) -> Figures {
     };
     let mut workers = None;
     let asked = handler.with_live(|live| {
-        state.workers = live.workers.count() as u64;
+        state.workers = live.workers.living() as u64;
         if let Ok(all) = live.workers.status() {
             state.workers_answer = 1;
             state.connections = Some(all.iter().map(|s| s.connections as u64).sum());
@@ -106,6 +108,7 @@ pub(crate) fn collect(handler: &Handler) -> Figures {
     state.governing = condition.waiting.is_none().into();
     state.troubles = condition.all_troubles().len() as u64;
     state.reopened = condition.reopened;
+    state.workers_panicked = condition.workers_panicked;
     drop(condition);
     let report = handler.guard_report(0);
     let rules = report.map_or_else(Vec::new, |report| report.rules);

@@ -9,6 +9,7 @@ use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use sd_notify::NotifyState;
 use windlass_engine::Engine;
 use windlass_io::handover::{Channel, DESCRIPTORS_MAX, DRIVER_FORMAT, memory_file};
 
@@ -143,6 +144,8 @@ impl Handler {
         Processor::hurry();
         self.with_live(|live| self.give(live, &channel).map_err(of_it))?;
         let pid = successor.stays();
+        // The service manager follows the new process from here on; without one, there is nobody to tell.
+        let _ = sd_notify::notify(&[NotifyState::MainPid(pid)]);
         let answer = match hear(&channel, START_LIMIT) {
             Ok((Message::Running, _)) => Ok(pid),
             Ok((other, _)) => Err(unexpected(&other)),
@@ -250,6 +253,8 @@ fn start(binary: &Path) -> io::Result<(Successor, Channel)> {
     let child = Command::new(binary)
         .args(std::env::args_os().skip(1))
         .env(SUCCESSOR_VARIABLE, "1")
+        // The service manager's watchdog is for the new process then (sd_watchdog_enabled(3)).
+        .env_remove("WATCHDOG_PID")
         .stdin(Stdio::from(far))
         .spawn()?;
     Ok((Successor(Some(child)), channel))

@@ -1,4 +1,5 @@
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -379,4 +380,32 @@ fn without_a_recorder_the_answer_says_what_to_write() {
     assert!(refused.contains("write [recorder]"), "{refused}");
     workers.stop();
     thread.join().unwrap().unwrap();
+}
+
+#[test]
+fn a_heart_beats_at_idle_turns_but_not_while_packets_pass_the_worker_by() {
+    let driver = Memory {
+        missed: 5,
+        ..Memory::default()
+    };
+    let (workers, mut commands) = Workers::new(1);
+    let heart = &workers.hearts()[0];
+    let worker = Worker::new(driver, engine(), commands.remove(0), None);
+    let mut worker = worker.with_heart(Arc::clone(heart));
+    worker.turn().unwrap();
+    assert_eq!(
+        heart.beats(),
+        0,
+        "it has found nothing, and five packets have passed"
+    );
+    worker.turn().unwrap();
+    assert_eq!(heart.beats(), 1, "nothing has come");
+    worker.driver.missed = 9;
+    worker.turn().unwrap();
+    assert_eq!(heart.beats(), 1);
+    worker.driver.missed = 12;
+    worker.driver.incoming[Side::Inside.index()].push_back(frame(1));
+    worker.driver.incoming[Side::Inside.index()].push_back(frame(2));
+    worker.turn().unwrap();
+    assert_eq!(heart.beats(), 1, "what was left passes unseen");
 }

@@ -159,15 +159,20 @@ fn unusable(flag: &str, name: &str, error: &io::Error, taken: &[&str]) -> Proble
     Problem::refusal(what, fix)
 }
 
+/// The interfaces that may be one of the two: neither a loopback interface nor a bridge.
+///
+/// # Errors
+/// The kernel cannot be asked.
+pub fn usable_names() -> io::Result<Vec<String>> {
+    let usable = |l: &netlink::Link| l.flags & libc::IFF_LOOPBACK as u32 == 0 && l.kind != "bridge";
+    let links = netlink::links()?.into_iter();
+    Ok(links.filter(usable).map(|l| l.name).collect())
+}
+
 /// The flag with the names that it may be given.
 fn other_name(flag: &str, taken: &[&str]) -> String {
-    let links = netlink::links().unwrap_or_default();
-    let usable = links.iter().filter(|l| {
-        l.flags & libc::IFF_LOOPBACK as u32 == 0
-            && l.kind != "bridge"
-            && !taken.contains(&l.name.as_str())
-    });
-    let names: Vec<&str> = usable.map(|l| l.name.as_str()).collect();
+    let mut names = usable_names().unwrap_or_default();
+    names.retain(|name| !taken.contains(&name.as_str()));
     match names.as_slice() {
         [] => format!("{flag} NAME (there is no other interface here yet: make one first)"),
         [name] => format!("{flag} {name}"),

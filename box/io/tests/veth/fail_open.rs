@@ -2,6 +2,7 @@
 
 use std::io::BufRead;
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use windlass_io::{DriverConfig, Prefer, packet};
@@ -135,4 +136,34 @@ fn two_processors_agree_that_somebody_reads() {
     let counters = box_.stop().counters;
     assert!(counters.taken > 10_000, "{counters:?}");
     assert_eq!(counters.passed_unread, 0, "{counters:?}");
+}
+
+/// As after a panic of one worker: its driver is gone, the session with its programs is there.
+#[test]
+fn a_queue_whose_driver_is_gone_goes_by_the_bridge() {
+    let Some(lab) = Lab::new(1500) else { return };
+    if !kernel_has_af_xdp() {
+        return;
+    }
+    let (told, begun) = mpsc::channel();
+    let (end, ended) = mpsc::channel::<()>();
+    let session = lab.spawn("m", move || {
+        let mut session = open(&config(Prefer::Auto)).expect("session");
+        drop(session.drivers());
+        told.send(()).expect("somebody waits");
+        let _ = ended.recv();
+        session.counters().expect("counters")
+    });
+    begun.recv().expect("opened");
+    let attached = || lab.exec("m", &["sh", "-c", "ip link show a1 | grep -q xdp"]);
+    assert!(attached());
+    let (client, server) = lab.connect(5000);
+    exchange(&client, &server, MIB);
+    lab.transfer(5001, 4 * MIB);
+    assert!(attached());
+    drop(end);
+    let counters = session.join().expect("no panic");
+    assert_eq!(counters.taken, 0, "{counters:?}");
+    let passed = counters.passed_no_socket + counters.passed_unread;
+    assert!(passed > (4 * MIB / 1448) as u64, "{counters:?}");
 }

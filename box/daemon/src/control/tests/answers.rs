@@ -253,3 +253,37 @@ fn several_requests_share_a_connection() {
         "{\"answer\":\"bypass\",\"on\":false}"
     );
 }
+
+/// The kernel forwards its queue; nobody is to wait for its answer.
+#[test]
+fn a_worker_that_has_panicked_is_told_and_the_others_answer() {
+    let fake = Fake::start(true);
+    let flows = || ask(&fake.path(), Request::Flows);
+    assert!(
+        flows().is_err(),
+        "one that is silent is no worker that has panicked"
+    );
+    fake.workers.hearts()[1].stop();
+    let lost = "the worker of queue 1 has panicked (so)".to_owned();
+    fake.handler.condition().lost_workers.push(lost.clone());
+    fake.handler.condition().workers_panicked += 1;
+    let Ok(Answer::Flows { flows, .. }) = flows() else {
+        panic!("no flows");
+    };
+    assert_eq!(flows.len(), 1);
+    let Ok(Answer::Status(status)) = ask(&fake.path(), Request::Status) else {
+        panic!("no status");
+    };
+    assert_eq!((status.workers, status.connections), (1, 3));
+    assert_eq!(status.troubles.len(), 1);
+    assert_eq!(status.troubles[0].what, lost);
+    let figures = crate::metrics::collect(&fake.handler).state;
+    assert_eq!(
+        (
+            figures.workers,
+            figures.workers_answer,
+            figures.workers_panicked
+        ),
+        (1, 1, 1)
+    );
+}

@@ -191,6 +191,7 @@ impl Fake {
                         Command::Stop => return,
                         Command::MemoryFull(_) => {}
                         Command::Record(_, _, answer) => answer.send(None).unwrap(),
+                        Command::Share(_) | Command::HandOver(..) => panic!("nobody asks for it"),
                         _ if deaf && number == 1 => {}
                         Command::Flows(answer) => {
                             let flows = vec![info(5000 + number as u16)];

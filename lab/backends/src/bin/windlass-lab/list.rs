@@ -10,14 +10,13 @@ use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 use windlass_terminal::{print, print_json};
 
-use crate::{BAD_FILE, read};
+use crate::{BAD_FILE, read, shipped};
 
 /// List the experiments of a folder.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Folder of experiment files.
-    #[arg(default_value = "experiments")]
-    folder: PathBuf,
+    /// Folder of experiment files [default: experiments, or those that came with the laboratory].
+    folder: Option<PathBuf>,
     /// As JSON.
     #[arg(short, long)]
     json: bool,
@@ -48,7 +47,8 @@ impl Entry {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog) -> Result<ExitCode> {
     let (mut entries, mut bad) = (Vec::new(), false);
-    for file in files(&args.folder)? {
+    let folder = args.folder.clone().unwrap_or_else(shipped::folder);
+    for file in files(&folder)? {
         match read(&file, Settings::default(), catalog)? {
             Some(experiment) => entries.push(Entry::new(&file, experiment)),
             None => bad = true,

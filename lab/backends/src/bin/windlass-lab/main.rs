@@ -9,6 +9,7 @@ mod list;
 mod machine;
 mod progress;
 mod run;
+mod shipped;
 mod table;
 
 use std::fs;
@@ -21,7 +22,7 @@ use clap::{CommandFactory, Parser};
 use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 use windlass_lab::programs::Programs;
-use windlass_terminal::print;
+use windlass_terminal::{CompletionsArgs, ManualArgs, print};
 
 /// What a file with a mistake exits with.
 const BAD_FILE: u8 = 2;
@@ -44,12 +45,16 @@ enum Command {
     Guest(GuestArgs),
     #[command(hide = true)]
     Switch(SwitchArgs),
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }
 
 /// Look for mistakes in an experiment file, and say how much it would run.
 #[derive(clap::Args)]
 struct CheckArgs {
-    /// The experiment.
+    /// The experiment: a file, or a name that `windlass lab list` shows.
     file: PathBuf,
 }
 
@@ -85,6 +90,8 @@ fn main() -> ExitCode {
         Command::Check(args) => check(&args, &catalog),
         Command::Guest(args) => guest(&args, &catalog),
         Command::Switch(args) => switch(&args),
+        Command::Completions(args) => args.run(Cli::command()),
+        Command::Manual(args) => args.run(Cli::command()),
     })
 }
 
@@ -109,10 +116,11 @@ fn check(args: &CheckArgs, catalog: &Catalog) -> Result<ExitCode> {
     ))
 }
 
-/// The experiment in a file; `None` when it has a mistake, which has been told.
+/// The experiment in a file, or of a name; `None` when it has a mistake, which has been told.
 fn read(file: &Path, settings: Settings, catalog: &Catalog) -> Result<Option<Experiment>> {
+    let file = shipped::file(file);
     let name = file.display().to_string();
-    let text = fs::read_to_string(file).with_context(|| format!("experiment {name}"))?;
+    let text = fs::read_to_string(&file).with_context(|| format!("experiment {name}"))?;
     match Experiment::parse(&text, &name, settings, catalog) {
         Ok(experiment) => Ok(Some(experiment)),
         Err(mistake) => {
@@ -136,3 +144,6 @@ fn switch(args: &SwitchArgs) -> Result<ExitCode> {
     windlass_lab::switch::join(sides, program.as_deref(), &args.arguments)?;
     Ok(ExitCode::SUCCESS)
 }
+
+#[cfg(test)]
+mod usage_tests;

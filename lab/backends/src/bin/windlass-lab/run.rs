@@ -21,7 +21,7 @@ use crate::{BAD_FILE, read};
 /// Exit codes: 0 all checks hold, 1 one does not or a run failed, 2 the file has a mistake.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The experiment.
+    /// The experiment: a file, or a name that `windlass lab list` shows.
     file: PathBuf,
     /// Where to run it [default: what the file says].
     #[arg(long, value_parser = backend_name())]

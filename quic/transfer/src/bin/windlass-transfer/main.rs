@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser};
 use windlass_cc::Catalog;
+use windlass_terminal::{CompletionsArgs, ManualArgs};
 
 /// Bulk transfer over QUIC with any of Windlass' algorithms.
 #[derive(Parser)]
@@ -25,6 +26,10 @@ struct Cli {
 enum Command {
     Send(send::Args),
     Recv(recv::Args),
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    #[command(hide = true)]
+    Manual(ManualArgs),
 }
 
 /// Ends the program as clap does where a value of a flag is wrong.
@@ -41,5 +46,31 @@ fn main() -> ExitCode {
     windlass_terminal::end(match Cli::parse().command {
         Command::Send(args) => send::run(args, &catalog),
         Command::Recv(args) => recv::run(args),
+        Command::Completions(args) => args.run(Cli::command()),
+        Command::Manual(args) => args.run(Cli::command()),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_terminal::usage;
+
+    use super::*;
+
+    #[test]
+    fn every_usage_line_can_be_typed() {
+        let sha256 = "ab".repeat(32);
+        let values = [
+            ("HOST[:PORT]", "192.0.2.7"),
+            ("FILE", "file.bin"),
+            ("SHA256", sha256.as_str()),
+            ("SHELL", "bash"),
+            ("FOLDER", "man"),
+        ];
+        let commands = usage::commands(&Cli::command());
+        assert_eq!(commands.len(), 4);
+        for words in commands {
+            usage::type_usage(&Cli::command(), &words, &values).unwrap();
+        }
+    }
 }

@@ -18,6 +18,10 @@ use crate::wrong_usage;
 /// The other end runs `windlass recv`. A file arrives whole, its SHA-256 verified, or an error says
 /// what is missing; the same command again goes on where a broken transfer ended.
 #[derive(clap::Args)]
+#[command(
+    override_usage = "windlass-transfer send [OPTIONS] <--fingerprint <SHA256>|--insecure> <HOST[:PORT]> \
+                            <FILE|--bytes <N>|--seconds <S>>"
+)]
 #[command(group = clap::ArgGroup::new("what").required(true).args(["file", "bytes", "seconds"]))]
 pub(crate) struct Args {
     /// The receiver: HOST, HOST:PORT or [IPv6]:PORT; UDP port 4433 unless another is named.
