@@ -4,6 +4,7 @@ use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
 use crate::decide::{Decide, Generation};
+use crate::notice::Notices;
 use crate::tenants::Account;
 use crate::{Counters, Histograms, Limits, Pkt, Pool, Side, Tx, TxChecksum};
 
@@ -51,6 +52,8 @@ pub(crate) struct Context<'a, P: Pool> {
     pub generation: Generation,
     /// The parts of a SACK block that are news.
     pub fresh: &'a mut Vec<(u64, u64)>,
+    /// What people may want to hear of.
+    pub notices: &'a mut Notices,
 }
 
 impl<P: Pool> Context<'_, P> {

@@ -12,9 +12,12 @@ use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
+use crate::notice::Notices;
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
-use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum};
+use crate::{
+    FlowInfo, Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, TenantInfo, Tx, TxChecksum,
+};
 use places::is_first_syn;
 
 /// Packets whose memory is fetched together.
@@ -50,6 +53,7 @@ pub struct Engine {
     follows: Vec<(FlowKey, Option<u32>)>,
     batch: Vec<Read>,
     fresh: Vec<(u64, u64)>,
+    notices: Notices,
 }
 
 impl Engine {
@@ -75,6 +79,7 @@ impl Engine {
             follows: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
             fresh: Vec::new(),
+            notices: Notices::new(),
         }
     }
 
@@ -189,6 +194,7 @@ impl Engine {
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.on_packet(&mut ctx, from, segment, pkt);
+        ctx.notices.name(conn);
         Self::arm(wheel, conn, index, now, ctx.limits);
         let (bucket, opened) = (conn.bucket, conn.end_half_open());
         if opened {
@@ -216,10 +222,12 @@ impl Engine {
             if conn.expired(now, ctx.limits) {
                 ctx.counters.idle_expired += u64::from(!conn.closed());
                 conn.let_go(&mut ctx, PassReason::Closed);
+                ctx.notices.name(conn);
                 self.forget(index);
                 continue;
             }
             conn.on_timer(&mut ctx);
+            ctx.notices.name(conn);
             Self::arm(wheel, conn, index, now, ctx.limits);
             self.follow(index);
         }
@@ -265,6 +273,7 @@ impl Engine {
                 continue;
             };
             conn.lose_sight(&mut ctx);
+            ctx.notices.name(conn);
             conn.armed_at = None;
             Self::arm(wheel, conn, index, now, ctx.limits);
         }
@@ -281,6 +290,7 @@ impl Engine {
         let (mut ctx, conns, ..) = self.split(now, pool, out);
         for (_, conn) in conns.iter_mut() {
             conn.let_go(&mut ctx, reason);
+            ctx.notices.name(conn);
         }
     }
 
@@ -351,6 +361,30 @@ impl Engine {
         self.conns.iter().map(|(_, conn)| conn.infos())
     }
 
+    /// The governed flows of the connections from this place of the table on, with their places: whoever comes again with
+    /// the next place sees each connection once that was there all the time.
+    pub fn flows_from(
+        &self,
+        place: usize,
+    ) -> impl Iterator<Item = (usize, impl Iterator<Item = FlowInfo> + '_)> + '_ {
+        let places = place..self.conns.capacity();
+        let there = places.filter_map(|at| Some((at, self.conns.get(at)?)));
+        there.map(|(at, conn)| (at, conn.infos()))
+    }
+
+    /// The flow of this name, if it is governed.
+    pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
+        let index = self.table.get(&key.canonical().0)?;
+        let conn = self.conns.get(*index as usize)?;
+        conn.infos().find(|info| info.key == *key)
+    }
+
+    /// Tells `each` what has happened to flows since the last call, and returns how much more there was than the list
+    /// holds.
+    pub fn take_notices(&mut self, each: impl FnMut(Notice)) -> u64 {
+        self.notices.take(each)
+    }
+
     /// Tells `each` of the connections whose packets are wanted from now on, with the number by which
     /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
     pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, Option<u32>)) {
@@ -387,6 +421,7 @@ impl Engine {
             policy: &*self.policy,
             generation: self.generation,
             fresh: &mut self.fresh,
+            notices: &mut self.notices,
         };
         (context, &mut self.conns, &mut self.wheel)
     }
