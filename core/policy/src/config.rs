@@ -16,6 +16,7 @@ use crate::rule::Rule;
 use crate::settings::{Extent, Said};
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
+use crate::web_config::WebConfig;
 
 /// The version of the file format.
 pub const VERSION: u64 = 1;
@@ -41,6 +42,8 @@ pub struct Config {
     pub guard: Option<GuardConfig>,
     /// Where metrics can be scraped, if they can.
     pub metrics: Option<MetricsListen>,
+    /// The page in the browser, if there is one.
+    pub web: Option<WebConfig>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -65,6 +68,7 @@ impl Default for Config {
             auto: AutoConfig::default(),
             guard: None,
             metrics: None,
+            web: None,
             switch_lists: Vec::new(),
         }
     }

@@ -32,6 +32,7 @@ mod settings;
 mod switching;
 mod tenants;
 mod trial;
+mod web_config;
 
 pub use algorithm::read as read_algorithm;
 pub use auto::{Auto, PrefixBelief};
@@ -52,3 +53,4 @@ pub use settings::{Extent, FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundanc
 pub use switching::{Switch, SwitchList};
 pub use tenants::Owner;
 pub use trial::SharedTrial;
+pub use web_config::WebConfig;
