@@ -31,6 +31,8 @@ pub(crate) struct Mended {
     pub gone: bool,
     /// What was not repaired.
     pub troubles: Vec<Trouble>,
+    /// What was, in words.
+    pub told: Vec<String>,
 }
 
 impl Home {
@@ -89,10 +91,8 @@ impl Home {
             return;
         };
         if a.index == b.index && a.name != self.name {
-            eprintln!(
-                "windlass: both interfaces are ports of bridge {} now",
-                a.name
-            );
+            let text = format!("both interfaces are ports of bridge {} now", a.name);
+            mended.told.push(text);
             self.made = bridge::is_own_name(&a.name);
             self.name = a.name;
             mended.changed = true;
@@ -115,7 +115,8 @@ impl Home {
         });
         match made {
             Ok(()) => {
-                eprintln!("windlass: bridge {name} was gone; it is there again");
+                let text = format!("bridge {name} was gone; it is there again");
+                mended.told.push(text);
                 mended.changed = true;
             }
             Err(why) => {
@@ -133,9 +134,9 @@ impl Home {
         });
         match put {
             Ok(()) => {
-                eprintln!(
-                    "windlass: {interface} was not a port of bridge {name} any more; it is again"
-                );
+                let text =
+                    format!("{interface} was not a port of bridge {name} any more; it is again");
+                mended.told.push(text);
                 mended.changed = true;
             }
             Err(why) => mended.troubles.push(Trouble {

@@ -13,6 +13,7 @@ use windlass_cc::Catalog;
 
 use crate::config_files::Reader;
 use crate::control::{Condition, Handler, Server, Socket};
+use crate::events::{Draft, EventKind, Events, Keeper, Lookout};
 use crate::faults::Faults;
 use crate::footprint::Footprint;
 use crate::interface_claim::InterfaceClaim;
@@ -20,6 +21,7 @@ use crate::memory::{self, Saver};
 use crate::open::Opened;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
+use crate::view::Sampler;
 use crate::{RunError, Settings, changes, metrics};
 
 /// How often it is looked after what tells nobody of itself.
@@ -57,6 +59,8 @@ pub fn run(
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
     let recorder = recorder.transpose()?;
     memory::load(&settings.policy);
+    let (told, inbox) = Events::new();
+    let keeper = Keeper::start(&told, inbox, Arc::clone(&policy)).map_err(RunError::thread)?;
     let handler = Arc::new(Handler {
         live: RwLock::new(None),
         condition: Mutex::new(Condition {
@@ -70,6 +74,8 @@ pub fn run(
         outside: settings.driver.outside.clone(),
         ports: settings.driver.ports.clone(),
         started: Instant::now(),
+        events: told.clone(),
+        sampler: Sampler::default(),
     });
     changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
     let mut supervisor = Supervisor::open(&settings, &handler, recorder.as_ref(), &events)?;
@@ -77,12 +83,25 @@ pub fn run(
     let reader = Reader::start(settings.reload.clone(), Arc::clone(&handler));
     let reader = reader.map_err(RunError::thread)?;
     supervisor.opened().inspect(|what| opened(what));
+    let names = format!("{} > {}", settings.driver.inside, settings.driver.outside);
+    let draft = Draft::new(
+        EventKind::Started,
+        format!("{names}: new flows are governed"),
+    );
+    told.tell(draft);
+    let lookout = Lookout::start(Arc::clone(&handler)).map_err(RunError::thread)?;
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
     let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
     let scraped = scraped.transpose().map_err(RunError::thread)?;
     let outcome = watch(&mut supervisor, &handler, &reader, &incoming);
-    drop((server, scraped));
+    drop((server, scraped, lookout));
     let ended = supervisor.end();
+    let draft = Draft::new(
+        EventKind::Stopped,
+        "the bridge carries every flow from here on",
+    );
+    told.tell(draft);
+    drop(keeper);
     drop((saver, sole));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
@@ -95,10 +114,11 @@ fn watch(
     reader: &Reader,
     events: &Receiver<Event>,
 ) -> Result<(), RunError> {
-    let mut faults = Faults::default();
+    let mut faults = Faults::new(&handler.events);
     let mut footprint = Footprint::new(supervisor.memory_limit_bytes());
     loop {
         faults.tell(&handler.catalog());
+        handler.sampler.tidy();
         if let Some(full) = footprint.look() {
             faults.tell_memory(full);
         }

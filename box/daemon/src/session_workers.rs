@@ -69,7 +69,8 @@ impl SessionWorkers {
                 engine.set_partial_checksums(side, partial);
             }
             let probe = recorder.map(Recorder::probe);
-            let worker = Worker::new(driver, engine, commands, probe);
+            let told = handler.events.clone();
+            let worker = Worker::new(driver, engine, commands, probe, told);
             match start(worker, processor, events.clone()) {
                 Ok(handle) => running.handles.push(handle),
                 Err(e) => started = Err(e),

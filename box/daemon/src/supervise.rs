@@ -12,6 +12,7 @@ use windlass_io::{Prefer, Session};
 use crate::bridge::{Home, Mended};
 use crate::complaints::Complaints;
 use crate::control::{Handler, Trouble};
+use crate::events::{Draft, EventKind};
 use crate::open::{Opened, open};
 use crate::run::Event;
 use crate::session_workers::SessionWorkers;
@@ -108,7 +109,8 @@ impl<'a> Supervisor<'a> {
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
-        self.told.tell(&self.handler.condition().troubles);
+        let troubles = self.handler.condition().troubles.clone();
+        self.told.tell(&troubles, &self.handler.events);
         // A worker that panicked tells nothing.
         let ended = self.workers.as_ref().is_none_or(SessionWorkers::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
@@ -219,9 +221,10 @@ impl<'a> Supervisor<'a> {
             let name = name.to_owned();
             return Err(RunError::InterfaceGone { name });
         }
-        eprintln!(
-            "windlass: {why}: nothing is governed until it can be taken back; windlass waits for it"
-        );
+        let text =
+            format!("{why}: nothing is governed until it can be taken back; windlass waits for it");
+        let draft = Draft::new(EventKind::InterfaceGone, text).because(name);
+        self.handler.events.tell(draft);
         self.told.know(&why);
         self.handler.condition().waiting = Some(why);
         self.publish(ports, Mended::default());
@@ -237,6 +240,10 @@ impl<'a> Supervisor<'a> {
             return Mended::default();
         };
         let mended = home.mend(&self.lookout, names, ports);
+        for text in &mended.told {
+            let draft = Draft::new(EventKind::BridgeChanged, text);
+            self.handler.events.tell(draft);
+        }
         if mended.changed {
             // Without a live box there is nothing that would have to know.
             let _ = self.handler.with_live(|live| {
@@ -280,16 +287,18 @@ impl<'a> Supervisor<'a> {
                 condition.waiting = None;
                 condition.reopened += 1;
                 self.refused = None;
-                eprintln!(
-                    "windlass: {} > {} again: new flows are governed",
-                    names[0], names[1]
-                );
+                drop(condition);
+                let text = format!("{} > {} again: new flows are governed", names[0], names[1]);
+                let draft = Draft::new(EventKind::InterfaceBack, text);
+                self.handler.events.tell(draft);
             }
             Err(error) => {
                 self.retry_at = Instant::now() + RETRY;
                 let why = error.to_string();
                 if self.refused.replace(why.clone()).as_ref() != Some(&why) {
-                    eprintln!("windlass: it cannot be opened again yet: {why}");
+                    let text = format!("it cannot be opened again yet: {why}");
+                    let draft = Draft::new(EventKind::Trouble, text).because("open");
+                    self.handler.events.tell(draft);
                 }
                 self.handler.condition().waiting = Some(why);
             }
@@ -325,7 +334,7 @@ impl<'a> Supervisor<'a> {
             what: p.what,
             mend: p.fix,
         }));
-        self.told.tell(&troubles);
+        self.told.tell(&troubles, &self.handler.events);
         let mut condition = self.handler.condition();
         condition.bridge = self.home.as_ref().map(|home| home.name.clone());
         condition.troubles = troubles;

@@ -6,7 +6,9 @@ use std::sync::mpsc::{Receiver, TryRecvError};
 use windlass_engine::{Engine, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 
-use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
+use crate::command::{Command, Status, WorkerHistograms};
+use crate::events::Events;
+use crate::telling::Telling;
 use crate::trace::Probe;
 
 /// Packets taken from one side before the other has its turn.
@@ -28,6 +30,9 @@ pub(crate) struct Worker<D> {
     engine: Engine,
     commands: Receiver<Command>,
     probe: Option<Probe>,
+    events: Events,
+    /// Who has asked for all flows.
+    telling: Telling,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
@@ -44,12 +49,15 @@ impl<D: Driver> Worker<D> {
         engine: Engine,
         commands: Receiver<Command>,
         probe: Option<Probe>,
+        events: Events,
     ) -> Self {
         Worker {
             driver,
             engine,
             commands,
             probe,
+            events,
+            telling: Telling::default(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
@@ -65,7 +73,8 @@ impl<D: Driver> Worker<D> {
     /// The driver's: the interface is gone, or the kernel refuses.
     pub(crate) fn run(mut self) -> io::Result<()> {
         while self.obey()? {
-            if self.turn()? == 0 {
+            let tells = self.telling.tell(&self.engine);
+            if self.turn()? == 0 && !tells {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
                 let sleep = due.into_iter().flatten().min();
@@ -100,6 +109,11 @@ impl<D: Driver> Worker<D> {
         self.engine
             .take_follows(|key, number| driver.follow(&key, number));
         self.driver.transmit(&mut self.tx)?;
+        let events = &self.events;
+        let lost = self.engine.take_notices(|notice| events.notice(notice));
+        if lost > 0 {
+            events.lose(lost);
+        }
         if self.engine.is_pressed() != self.pressed {
             self.pressed = !self.pressed;
             self.driver.limit_syns(self.pressed);
@@ -165,7 +179,10 @@ impl<D: Driver> Worker<D> {
         loop {
             // Whoever asked may have gone: an answer that nobody takes is no error.
             match self.commands.try_recv() {
-                Ok(Command::Flows(answer)) => _ = answer.send(self.flows()),
+                Ok(Command::Flows(most, answer)) => self.telling.ask(most, answer),
+                Ok(Command::Flow(key, answer)) => {
+                    _ = answer.send(self.engine.flow(&key).map(Box::new));
+                }
                 Ok(Command::Status(answer)) => _ = answer.send(self.status()),
                 Ok(Command::Tenants(answer)) => {
                     _ = answer.send(self.engine.tenants().cloned().collect());
@@ -204,23 +221,6 @@ impl<D: Driver> Worker<D> {
             }
         }
         Ok(())
-    }
-
-    /// Of a million, a worker that told all would stand still for too long.
-    fn flows(&self) -> Flows {
-        let mut flows = Vec::new();
-        let mut told = 0;
-        for of_one in self.engine.flows_of_each() {
-            if flows.len() >= FLOWS_PER_ANSWER {
-                break;
-            }
-            flows.extend(of_one);
-            told += 1;
-        }
-        Flows {
-            flows,
-            omitted: self.engine.connections() - told,
-        }
     }
 
     fn status(&self) -> Status {

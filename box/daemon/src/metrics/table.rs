@@ -7,7 +7,7 @@ use windlass_io::{FrameStats, SideStats, XdpCounters};
 use windlass_metric::{Kind, Metric};
 
 use super::names::Name;
-use super::{BoxFigures, GuardFigures, PluginFigures};
+use super::{BoxFigures, EventFigures, GuardFigures, PluginFigures};
 use crate::command::WorkerHistograms;
 
 /// A title, the part in names, the label of its figures, and the figures.
@@ -18,7 +18,7 @@ type Part = (
     &'static [Metric],
 );
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("The box", "", None, BoxFigures::METRICS),
     ("Engines", "engine", None, Counters::METRICS),
     ("Distributions", "engine", None, Histograms::METRICS),
@@ -27,6 +27,7 @@ const PARTS: [Part; 9] = [
     ("Interfaces", "driver", Some("side"), SideStats::METRICS),
     ("XDP program", "xdp", None, XdpCounters::METRICS),
     ("Plugins", "plugin", Some("plugin"), PluginFigures::METRICS),
+    ("Events", "event", Some("kind"), EventFigures::METRICS),
     ("Guard", "guard", Some("rule"), GuardFigures::METRICS),
 ];
 

@@ -49,7 +49,7 @@ impl Wire for FakeWire {
     }
 }
 
-fn info(port: u16) -> FlowInfo {
+pub(crate) fn info(port: u16) -> FlowInfo {
     let addr = |text: &str| Addr::from(text.parse::<std::net::IpAddr>().unwrap());
     FlowInfo {
         key: FlowKey {
@@ -139,6 +139,8 @@ pub(crate) fn handler(
         inside: "lan".to_owned(),
         outside: "wan".to_owned(),
         started: Instant::now(),
+        events: crate::events::Events::new().0,
+        sampler: crate::view::Sampler::default(),
     })
 }
 
@@ -171,7 +173,11 @@ impl Fake {
                         Command::Stop => return,
                         Command::MemoryFull(_) => {}
                         _ if deaf && number == 1 => {}
-                        Command::Flows(answer) => {
+                        Command::Flow(key, answer) => {
+                            let found = (key == info(5000).key && number == 0).then(|| info(5000));
+                            answer.send(found.map(Box::new)).unwrap();
+                        }
+                        Command::Flows(_, answer) => {
                             let flows = vec![info(5000 + number as u16)];
                             answer.send(Flows { flows, omitted: 2 }).unwrap();
                         }
