@@ -12,7 +12,7 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
-use tokio::task::{AbortHandle, JoinHandle};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 use windlass_io::run_soon;
 
@@ -59,12 +59,10 @@ async fn accept(listener: Listener, service: Router) -> io::Result<()> {
             continue;
         };
         open.retain(|connection| !connection.is_finished());
-        if open.len() >= CONNECTIONS_MAX {
-            open.pop_front()
-                .as_ref()
-                .map(JoinHandle::abort_handle)
-                .iter()
-                .for_each(AbortHandle::abort);
+        if open.len() >= CONNECTIONS_MAX
+            && let Some(oldest) = open.pop_front()
+        {
+            oldest.abort();
         }
         open.push_back(tokio::spawn(serve(stream, service.clone())));
     }

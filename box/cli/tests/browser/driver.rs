@@ -26,7 +26,7 @@ pub struct Browser {
     session: String,
     /// What talks to the driver from within the namespace.
     namespace: String,
-    _profile: TempDir,
+    profile: TempDir,
 }
 
 impl Browser {
@@ -52,7 +52,7 @@ impl Browser {
             driver,
             session: String::new(),
             namespace: format!("/run/netns/{}", lab.name("m")),
-            _profile: profile,
+            profile: profile,
         };
         browser.begin();
         Some(browser)
@@ -61,7 +61,7 @@ impl Browser {
     fn begin(&mut self) {
         let data = format!(
             "--user-data-dir={}",
-            self._profile.path().join("data").display()
+            self.profile.path().join("data").display()
         );
         let arguments = json!([
             "--headless",
