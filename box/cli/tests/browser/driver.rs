@@ -52,7 +52,7 @@ impl Browser {
             driver,
             session: String::new(),
             namespace: format!("/run/netns/{}", lab.name("m")),
-            profile: profile,
+            profile,
         };
         browser.begin();
         Some(browser)
