@@ -1,6 +1,6 @@
 //! `windlass flow`.
 
-mod filter;
+pub(crate) mod filter;
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -70,7 +70,8 @@ fn ask(args: &ShowArgs) -> Result<(Vec<FlowReport>, u64)> {
     let Answer::Flows { mut flows, omitted } = answer else {
         bail!(unexpected(&answer));
     };
-    flows.retain(|flow| args.filter.wants(flow));
+    let filter = args.filter.wanted();
+    flows.retain(|flow| filter.wants(flow));
     flows.sort_by(|a, b| a.flow.cmp(&b.flow));
     Ok((flows, omitted))
 }

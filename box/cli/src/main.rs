@@ -10,6 +10,7 @@ mod auto;
 mod beside;
 mod capabilities;
 mod doctor;
+mod events;
 mod flow;
 mod guard;
 mod kernel;
@@ -20,10 +21,12 @@ mod policy;
 mod record;
 mod run;
 mod setup;
+mod top;
 mod trial;
 mod upgrade;
 mod values;
 mod verdict;
+mod web;
 
 use std::process::ExitCode;
 
@@ -71,6 +74,8 @@ enum Command {
     Counters(ask::Args),
     Tenants(ask::TenantsArgs),
     Status(ask::StatusArgs),
+    Events(events::Args),
+    Top(top::Args),
     /// Compare downloads with and without Windlass on a long lossy link (windlass-lab).
     Demo(beside::Words),
     /// Run experiments, list them, look for mistakes in them (windlass-lab).
@@ -118,6 +123,8 @@ fn main() -> ExitCode {
         Command::Counters(args) => ask::counters(&args),
         Command::Tenants(args) => ask::tenants(&args),
         Command::Status(args) => ask::status(&args),
+        Command::Events(args) => events::run(&args),
+        Command::Top(args) => top::run(args),
         Command::Demo(words) => beside::hand_over("demo", "windlass-lab", &["demo"], &words),
         Command::Lab(words) => beside::hand_over("lab", "windlass-lab", &[], &words),
         Command::Send(words) => beside::hand_over("send", "windlass-transfer", &["send"], &words),

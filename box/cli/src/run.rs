@@ -19,7 +19,7 @@ use windlass_terminal::print;
 
 use crate::capabilities::Effective;
 use crate::place::Place;
-use crate::values;
+use crate::{values, web};
 
 /// Govern the flows between two interfaces, until SIGTERM or Ctrl-C. SIGHUP reads the
 /// configuration file again.
@@ -101,6 +101,7 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
         ports: args.ports,
     };
     config.override_with(&overrides);
+    let page = web::bind(&config)?;
     let interval = args.trace_interval;
     let trace = args.trace.map(|path| TraceSettings { path, interval });
     let mut settings = Settings::new(&config, trace)?;
@@ -112,8 +113,13 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
         settings.driver.inside.clone(),
         settings.driver.outside.clone(),
     );
-    let opened = |opened: &Opened<'_>| announce(opened, &inside, &outside);
+    let (control, mut server) = (settings.control_socket.clone(), None);
+    let opened = |opened: &Opened<'_>| {
+        announce(opened, &inside, &outside);
+        server = web::serve(page, control);
+    };
     let ended = windlass_daemon::run(settings, catalog, predecessor()?, opened);
+    drop(server);
     let detached = place.is_some_and(Place::leave);
     match ended {
         Err(RunError::InterfaceGone { .. }) if detached => print("windlass: detached\n"),

@@ -29,6 +29,8 @@ fn help_names_every_command_and_version_is_the_crates() {
         "bypass",
         "counters",
         "status",
+        "events",
+        "top",
         "completions",
     ] {
         assert!(

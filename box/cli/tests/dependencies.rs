@@ -27,10 +27,28 @@ fn windlass_has_no_simulator_no_guest_no_report_and_no_quic_in_it() {
         let own = format!("windlass_{own}");
         assert!(!names.contains(&own), "windlass depends on {own}");
     }
-    for word in ["quic", "quinn", "rustls", "tokio"] {
+    for word in ["quic", "quinn", "rustls"] {
         let found = names.iter().find(|name| name.contains(word));
         assert_eq!(found, None, "windlass depends on it");
     }
+}
+
+/// The page in the browser is the only part that needs a runtime for many connections.
+#[test]
+fn the_page_can_be_left_out() {
+    let heavy = |names: Vec<String>| {
+        let heavy = ["axum", "hyper", "tokio", "utoipa"];
+        names
+            .into_iter()
+            .find(|name| heavy.iter().any(|word| name.contains(word)))
+    };
+    assert!(heavy(below(&[])).is_some());
+    let without = below(&["--no-default-features", "--features", "plugins"]);
+    assert_eq!(
+        heavy(without),
+        None,
+        "windlass depends on it without the page"
+    );
 }
 
 #[test]

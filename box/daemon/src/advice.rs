@@ -15,6 +15,7 @@ const NO_TURN: &str = "too many flows are advised on";
 
 /// What enforcing would make of a flow, and what is known of its path.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct AdviceReport {
     /// What holds its sender back: `window`, `application` or `receiver`.
     pub held_back_by: Option<String>,

@@ -7,7 +7,6 @@ use windlass_io::bridge::{self, BridgeState};
 use windlass_io::watch::{Lookout, Port};
 
 use crate::control::Trouble;
-use crate::log;
 
 /// So often in such a time something is repaired. Whatever undoes it more often has its reasons.
 const REPAIRS_MAX: usize = 6;
@@ -32,6 +31,8 @@ pub(crate) struct Mended {
     pub gone: bool,
     /// What was not repaired.
     pub troubles: Vec<Trouble>,
+    /// What was, in words.
+    pub told: Vec<String>,
 }
 
 impl Home {
@@ -90,10 +91,8 @@ impl Home {
             return;
         };
         if a.index == b.index && a.name != self.name {
-            log::notice(format_args!(
-                "both interfaces are ports of bridge {} now",
-                a.name
-            ));
+            let text = format!("both interfaces are ports of bridge {} now", a.name);
+            mended.told.push(text);
             self.made = bridge::is_own_name(&a.name);
             self.name = a.name;
             mended.changed = true;
@@ -116,7 +115,8 @@ impl Home {
         });
         match made {
             Ok(()) => {
-                log::notice(format_args!("bridge {name} was gone; it is there again"));
+                let text = format!("bridge {name} was gone; it is there again");
+                mended.told.push(text);
                 mended.changed = true;
             }
             Err(why) => {
@@ -134,9 +134,9 @@ impl Home {
         });
         match put {
             Ok(()) => {
-                log::notice(format_args!(
-                    "{interface} was not a port of bridge {name} any more; it is again"
-                ));
+                let text =
+                    format!("{interface} was not a port of bridge {name} any more; it is again");
+                mended.told.push(text);
                 mended.changed = true;
             }
             Err(why) => mended.troubles.push(Trouble {

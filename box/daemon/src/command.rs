@@ -11,6 +11,7 @@ use windlass_io::DriverStats;
 use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
 use windlass_record::{Part, RecorderStats};
+use windlass_wire::FlowKey;
 
 use crate::heart::Heart;
 use crate::recorder;
@@ -27,13 +28,18 @@ pub(crate) enum NotGiven {
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
-/// Flows in one worker's answer, about; further connections are only counted.
+/// Flows of one worker in an answer that has all of them; further connections are only counted.
 pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
+/// The same where they stay in the process, and only parts of them are answered.
+pub(crate) const FLOWS_PER_SHOT: usize = 32_768;
 
 /// A question or an order to a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
-    Flows(Sender<Flows>),
+    /// Of so many connections at most, about, a part in each turn.
+    Flows(usize, Sender<Flows>),
+    /// The flow of this name, if it is governed.
+    Flow(FlowKey, Sender<Option<Box<FlowInfo>>>),
     Status(Sender<Status>),
     Tenants(Sender<Vec<TenantInfo>>),
     /// Turns enforcement off, sending what waits, or on again for new connections.
@@ -55,7 +61,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flows {
     pub flows: Vec<FlowInfo>,
-    /// Connections whose flows are beyond [`FLOWS_PER_ANSWER`].
+    /// Connections whose flows are beyond what was asked for.
     pub omitted: usize,
 }
 
@@ -123,13 +129,20 @@ impl Workers {
             .map(|(channel, _)| channel)
     }
 
-    pub(crate) fn flows(&self) -> Result<Flows, Unanswered> {
+    /// Of so many connections of each worker at most, about.
+    pub(crate) fn flows(&self, most: usize) -> Result<Flows, Unanswered> {
         let mut all = Flows::default();
-        for part in self.ask(Command::Flows)? {
+        for part in self.ask(|answer| Command::Flows(most, answer))? {
             all.flows.extend(part.flows);
             all.omitted += part.omitted;
         }
         Ok(all)
+    }
+
+    /// The flow of this name, if it is governed.
+    pub(crate) fn flow(&self, key: FlowKey) -> Result<Option<FlowInfo>, Unanswered> {
+        let found = self.ask(|answer| Command::Flow(key, answer))?;
+        Ok(found.into_iter().flatten().map(|info| *info).next())
     }
 
     pub(crate) fn status(&self) -> Result<Vec<Status>, Unanswered> {

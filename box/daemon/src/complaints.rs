@@ -1,9 +1,10 @@
-//! What is amiss goes to the standard error output, once, if it lasts.
+//! What is amiss is told as an event, once, if it lasts.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::control::Trouble;
+use crate::events::{Draft, EventKind, Events};
 
 /// Troubles of a moment, as while an interface is being made, are only in the status.
 const MOMENT: Duration = Duration::from_millis(500);
@@ -19,7 +20,7 @@ impl Complaints {
     }
 
     /// These are there now. To be called now and then, also when none has come.
-    pub(crate) fn tell(&mut self, troubles: &[Trouble]) {
+    pub(crate) fn tell(&mut self, troubles: &[Trouble], events: &Events) {
         self.0
             .retain(|what, _| troubles.iter().any(|t| t.what == *what));
         for Trouble { what, mend } in troubles {
@@ -27,7 +28,8 @@ impl Complaints {
             let (since, told) = self.0.entry(what.clone()).or_insert((now, false));
             if !*told && now.duration_since(*since) >= MOMENT {
                 *told = true;
-                crate::log::warning(format_args!("{what} (mend it with: {mend})"));
+                let text = format!("{what} (mend it with: {mend})");
+                events.tell(Draft::new(EventKind::Trouble, text));
             }
         }
     }

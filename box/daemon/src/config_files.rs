@@ -10,7 +10,8 @@ use std::thread;
 use windlass_policy::ConfigFile;
 
 use crate::control::Handler;
-use crate::{Reload, log, regular_file};
+use crate::events::{Draft, EventKind};
+use crate::{Reload, regular_file};
 
 /// Where a daemon looks for its configuration when nobody names one.
 pub const DEFAULT_CONFIG: &str = "/etc/windlass/windlass.toml";
@@ -102,7 +103,10 @@ fn follow(orders: &Receiver<()>, reload: Option<&Reload>, handler: &Handler) {
         while orders.try_recv().is_ok() {}
         match reload {
             Some(reload) => apply(reload, handler),
-            None => log::warning("SIGHUP: there is no configuration file to read again"),
+            None => handler.events.tell(Draft::new(
+                EventKind::ReloadFailed,
+                "SIGHUP: there is no configuration file to read again",
+            )),
         }
     }
 }
@@ -110,10 +114,18 @@ fn follow(orders: &Receiver<()>, reload: Option<&Reload>, handler: &Handler) {
 /// A mistake leaves the rules in charge as they are.
 fn apply(Reload { path, overrides }: &Reload, handler: &Handler) {
     let files = read(path).map_err(|e| e.to_string());
-    match files.and_then(|files| handler.apply(&files, overrides)) {
-        Ok(_) => log::notice(format_args!("{} is in charge", path.display())),
-        Err(error) => log::error(format_args!("the rules stay as they were: {error}")),
-    }
+    let applied = files.and_then(|files| handler.apply(&files, overrides));
+    handler.events.tell(match applied {
+        Ok(rules) => Draft::new(
+            EventKind::Reloaded,
+            format!("{} is in charge", path.display()),
+        )
+        .with("rules", rules),
+        Err(error) => Draft::new(
+            EventKind::ReloadFailed,
+            format!("the rules stay as they were: {error}"),
+        ),
+    });
 }
 
 #[cfg(test)]

@@ -1,30 +1,43 @@
-//! Plugins that fail, and workers that stand still, are told on the standard error output.
+//! Plugins that fail, workers that stand still, and memory that is full are told as events.
 
 use std::collections::BTreeMap;
 
 use windlass_cc::Catalog;
 
-use crate::log;
+use crate::events::{Draft, EventKind, Events};
 
 /// What has been told.
-#[derive(Default)]
-pub(crate) struct Faults {
+pub(crate) struct Faults<'a> {
+    events: &'a Events,
     /// Failures of each plugin.
     plugins: BTreeMap<&'static str, u32>,
     /// Packets that the kernel has forwarded because no worker took any.
     unread: u64,
 }
 
-impl Faults {
+impl<'a> Faults<'a> {
+    pub(crate) fn new(events: &'a Events) -> Faults<'a> {
+        Faults {
+            events,
+            plugins: BTreeMap::new(),
+            unread: 0,
+        }
+    }
+
     /// Tells that the memory of the process has reached its limit, or that there is room again.
     pub(crate) fn tell_memory(&self, full: bool) {
-        match full {
-            true => log::warning(
-                "the process has as much memory as memory_mb in [limits] allows: new connections pass, those that run are \
-                 governed as before",
+        let draft = match full {
+            true => Draft::new(
+                EventKind::LimitReached,
+                "the process has as much memory as memory_mb in [limits] allows: new connections pass, \
+                 those that run are governed as before",
             ),
-            false => log::notice("there is memory again: new connections are governed"),
-        }
+            false => Draft::new(
+                EventKind::LimitOver,
+                "there is memory again: new connections are governed",
+            ),
+        };
+        self.events.tell(draft.because("memory_mb"));
     }
 
     /// Tells of new packets that no worker took.
@@ -32,10 +45,12 @@ impl Faults {
         let new = unread.saturating_sub(self.unread);
         self.unread = unread;
         if new > 0 {
-            log::warning(format_args!(
-                "a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} \
-                 packets in its place; windlass follows each connection again once both of its ends agree"
-            ));
+            let text = format!(
+                "a worker stood still for longer than bypass_after_ms, and the kernel forwarded {new} packets in its \
+                 place; windlass follows each connection again once both of its ends agree"
+            );
+            let draft = Draft::new(EventKind::WorkerLate, text);
+            self.events.tell(draft.with("packets", new));
         }
     }
 
@@ -50,7 +65,10 @@ impl Faults {
                 true => "it is not asked any more: mend it and add it again",
                 false => "its fallback goes on with the flow",
             };
-            log::warning(format_args!("plugin {}: {last}; {then}", status.name));
+            let text = format!("plugin {}: {last}; {then}", status.name);
+            let draft = Draft::new(EventKind::PluginFailed, text).because(status.name);
+            let faults = u64::from(status.faults);
+            self.events.tell(draft.with("faults", faults));
         }
     }
 }

@@ -17,6 +17,7 @@ enum Level {
     Error = 3,
     Warning = 4,
     Notice = 5,
+    Info = 6,
 }
 
 /// The process is about to end, or a part of it has.
@@ -37,6 +38,11 @@ pub fn warning(what: impl Display) {
 /// Something has changed, as it should.
 pub fn notice(what: impl Display) {
     tell(Level::Notice, &what);
+}
+
+/// Something ordinary.
+pub fn info(what: impl Display) {
+    tell(Level::Info, &what);
 }
 
 fn tell(level: Level, what: &impl Display) {

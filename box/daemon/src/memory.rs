@@ -11,8 +11,9 @@ use serde::Serialize;
 use windlass_io::monotonic_ns;
 use windlass_policy::{MemoryConfig, Policy};
 
+use crate::events::{Severity, log::say};
+use crate::regular_file;
 use crate::settings::unix_ns;
-use crate::{log, regular_file};
 
 /// How much learning a crash may cost.
 const SAVE_INTERVAL: Duration = Duration::from_secs(60);
@@ -47,13 +48,18 @@ fn load_file(
     let text = match regular_file::read(path, most) {
         Ok(text) => text,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return,
-        Err(e) => return log::error(format_args!("{what}: {}: {e}", path.display())),
+        Err(e) => {
+            return say(
+                Severity::Warning,
+                &format!("{what}: {}: {e}", path.display()),
+            );
+        }
     };
     if let Err(e) = recall(&text) {
-        log::warning(format_args!(
-            "{what}: {} is not what windlass has written, learning begins anew: {e}",
-            path.display()
-        ));
+        let path = path.display();
+        let text =
+            format!("{what}: {path} is not what windlass has written, learning begins anew: {e}");
+        say(Severity::Warning, &text);
     }
 }
 
@@ -86,10 +92,9 @@ fn tell(what: &str, memory: &MemoryConfig, saved: std::io::Result<()>, told: &mu
     if let Err(e) = saved
         && !std::mem::replace(told, true)
     {
-        log::error(format_args!(
-            "{what}: {}: {e}: what is learned is not kept",
-            memory.file
-        ));
+        let file = &memory.file;
+        let text = format!("{what}: {file}: {e}: what is learned is not kept");
+        say(Severity::Warning, &text);
     }
 }
 

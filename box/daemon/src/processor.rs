@@ -8,6 +8,8 @@ use nix::unistd::Pid;
 use windlass_io::{run_first_in_first_out, run_soon};
 use windlass_policy::Priority;
 
+use crate::events::{Severity, log::say};
+
 /// Slack of a worker's sleep, ns. Linux's 50 µs would be five packets at 1 Gbit/s.
 const TIMER_SLACK_NS: u64 = 1000;
 /// A worker that works half of the time beside four processes that spin on two cores waits 2.6 ms for its turn (median; 15
@@ -76,10 +78,11 @@ impl Processor {
             let _ = sched_setaffinity(Pid::from_raw(0), &cpu);
         }
         if let Err(error) = self.ask_for_priority() {
-            crate::log::warning(format_args!(
+            let text = format!(
                 "a worker runs with the priority of any process, and a busy machine delays packets: {error}. Give \
                  Windlass CAP_SYS_NICE, or set priority = \"normal\" in [box]"
-            ));
+            );
+            say(Severity::Warning, &text);
         }
     }
 

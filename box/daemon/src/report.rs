@@ -10,6 +10,7 @@ const BITS_PER_BYTE: u64 = 8;
 
 /// A flow at one moment: words, and the numbers of the engine's own table.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct FlowReport {
     /// From the sender of the data to its receiver: `10.0.0.1:443>192.0.2.7:5555`, `@vlan` behind
     /// it when tagged.
@@ -35,6 +36,7 @@ pub struct FlowReport {
     pub phase: String,
     /// Its numbers, under their own names.
     #[serde(flatten)]
+    #[cfg_attr(feature = "schema", schema(value_type = crate::figures_schema::Figures))]
     pub figures: FlowFigures,
     /// Another box reports what the network marks.
     pub peer: bool,

@@ -15,6 +15,7 @@ use windlass_io::handover::Channel;
 
 use crate::config_files::Reader;
 use crate::control::{Condition, Handler, Server, Socket};
+use crate::events::{Draft, EventKind, Events, Keeper, Lookout};
 use crate::faults::Faults;
 use crate::footprint::Footprint;
 use crate::interface_claim::InterfaceClaim;
@@ -25,6 +26,7 @@ use crate::service::Service;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::upgrade::{Predecessor, Upgrade};
+use crate::view::Sampler;
 use crate::{RunError, Settings, changes, last_events, metrics};
 
 /// How often it is looked after what tells nobody of itself.
@@ -68,6 +70,8 @@ pub fn run(
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
     let recorder = recorder.transpose()?;
     memory::load(&settings.policy);
+    let (told, inbox) = Events::new();
+    let keeper = Keeper::start(&told, inbox, Arc::clone(&policy)).map_err(RunError::thread)?;
     let handler = Arc::new(Handler {
         live: RwLock::new(None),
         condition: Mutex::new(Condition {
@@ -85,6 +89,8 @@ pub fn run(
         ports: settings.driver.ports.clone(),
         started: Instant::now(),
         upgrade: Upgrade::new(no_upgrade(&settings), events.clone()),
+        events: told.clone(),
+        sampler: Sampler::default(),
     });
     changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
     let recording = recorder.as_ref();
@@ -102,6 +108,13 @@ pub fn run(
     let mut service = Service::new();
     service.await_workers(&handler);
     supervisor.opened().inspect(|what| opened(what));
+    let names = format!("{} > {}", settings.driver.inside, settings.driver.outside);
+    let draft = Draft::new(
+        EventKind::Started,
+        format!("{names}: new flows are governed"),
+    );
+    told.tell(draft);
+    let lookout = Lookout::start(Arc::clone(&handler)).map_err(RunError::thread)?;
     let Entrance {
         socket,
         metrics,
@@ -114,8 +127,14 @@ pub fn run(
     if !handler.upgrade.is_done() {
         service.stopping();
     }
-    drop((server, scraped));
+    drop((server, scraped, lookout));
     let ended = supervisor.end();
+    let last = match handler.upgrade.is_done() {
+        true => "another process goes on with every flow",
+        false => "the bridge carries every flow from here on",
+    };
+    told.tell(Draft::new(EventKind::Stopped, last));
+    drop(keeper);
     drop((saver, claim));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
@@ -159,11 +178,12 @@ fn watch(
     reader: &Reader,
     events: &Receiver<Event>,
 ) -> Result<(), RunError> {
-    let mut faults = Faults::default();
+    let mut faults = Faults::new(&handler.events);
     let mut footprint = Footprint::new(supervisor.memory_limit_bytes());
     loop {
         service.tick(handler);
         faults.tell(&handler.catalog());
+        handler.sampler.tidy();
         if let Some(full) = footprint.look() {
             faults.tell_memory(full);
         }

@@ -85,7 +85,8 @@ impl SessionWorkers {
         for (queue, (((driver, engine), commands), processor)) in parts.enumerate() {
             let probe = recorder.map(Recorder::probe);
             let heart = Arc::clone(&workers.hearts()[queue]);
-            let worker = Worker::new(driver, engine, commands, probe);
+            let told = handler.events.clone();
+            let worker = Worker::new(driver, engine, commands, probe, told);
             let mut worker = worker.with_heart(Arc::clone(&heart));
             if let Some(recorder) = &settings.recorder {
                 worker = worker.record(tape(recorder, workers.count()));

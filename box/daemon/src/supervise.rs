@@ -14,6 +14,7 @@ use windlass_policy::Policy;
 use crate::bridge::{Home, Mended};
 use crate::complaints::Complaints;
 use crate::control::{Handler, Trouble};
+use crate::events::{Draft, EventKind};
 use crate::open::{Opened, bridge, open};
 use crate::run::Event;
 use crate::session_workers::{Lost, Pair, SessionWorkers, anew};
@@ -160,7 +161,8 @@ impl<'a> Supervisor<'a> {
     /// Time has passed, and nothing was told.
     pub(crate) fn tick(&mut self) -> Result<(), RunError> {
         self.ticks += 1;
-        self.told.tell(&self.handler.condition().troubles);
+        let troubles = self.handler.condition().troubles.clone();
+        self.told.tell(&troubles, &self.handler.events);
         // A worker that panicked tells nothing.
         let ended = self.workers.as_ref().is_none_or(SessionWorkers::has_ended);
         match ended || self.ticks.is_multiple_of(TICKS_PER_LOOK) {
@@ -288,9 +290,10 @@ impl<'a> Supervisor<'a> {
             let name = name.to_owned();
             return Err(RunError::InterfaceGone { name });
         }
-        log::warning(format_args!(
-            "{why}: nothing is governed until it can be taken back; windlass waits for it"
-        ));
+        let text =
+            format!("{why}: nothing is governed until it can be taken back; windlass waits for it");
+        let draft = Draft::new(EventKind::InterfaceGone, text).because(name);
+        self.handler.events.tell(draft);
         self.told.know(&why);
         self.handler.condition().waiting = Some(why);
         self.publish(ports, Mended::default());
@@ -306,6 +309,10 @@ impl<'a> Supervisor<'a> {
             return Mended::default();
         };
         let mended = home.mend(&self.lookout, names, ports);
+        for text in &mended.told {
+            let draft = Draft::new(EventKind::BridgeChanged, text);
+            self.handler.events.tell(draft);
+        }
         if mended.changed {
             // Without a live box there is nothing that would have to know.
             let _ = self.handler.with_live(|live| {
@@ -349,16 +356,18 @@ impl<'a> Supervisor<'a> {
                 condition.waiting = None;
                 condition.reopened += 1;
                 self.refused = None;
-                log::notice(format_args!(
-                    "{} > {} again: new flows are governed",
-                    names[0], names[1]
-                ));
+                drop(condition);
+                let text = format!("{} > {} again: new flows are governed", names[0], names[1]);
+                let draft = Draft::new(EventKind::InterfaceBack, text);
+                self.handler.events.tell(draft);
             }
             Err(error) => {
                 self.retry_at = Instant::now() + RETRY;
                 let why = error.to_string();
                 if self.refused.replace(why.clone()).as_ref() != Some(&why) {
-                    log::warning(format_args!("it cannot be opened again yet: {why}"));
+                    let text = format!("it cannot be opened again yet: {why}");
+                    let draft = Draft::new(EventKind::Trouble, text).because("open");
+                    self.handler.events.tell(draft);
                 }
                 self.handler.condition().waiting = Some(why);
             }
@@ -417,7 +426,7 @@ impl<'a> Supervisor<'a> {
             what: p.what,
             mend: p.fix,
         }));
-        self.told.tell(&troubles);
+        self.told.tell(&troubles, &self.handler.events);
         let mut condition = self.handler.condition();
         condition.bridge = self.home.as_ref().map(|home| home.name.clone());
         condition.troubles = troubles;

@@ -17,6 +17,7 @@ use windlass_policy::Policy;
 
 use crate::RunError;
 use crate::command::FLOWS_PER_ANSWER;
+use crate::events::{Severity, log::say};
 use crate::report::FlowReport;
 
 /// Samples that wait to be written. Beyond it samples are left out: a slow disk slows no packet.
@@ -95,7 +96,7 @@ impl Recorder {
             let written = write_all(BufWriter::new(file), csv, received, &policy);
             if let Err(error) = &written {
                 let what = format!("{}: nothing more is recorded", wrong_text(&path, error));
-                crate::log::error(&what);
+                say(Severity::Error, &what);
                 let _ = told.set(what);
             }
             written

@@ -9,9 +9,11 @@ use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
 
-use crate::command::{Command, FLOWS_PER_ANSWER, Flows, Status, WorkerHistograms};
+use crate::command::{Command, Status, WorkerHistograms};
+use crate::events::Events;
 use crate::heart::Heart;
 use crate::recorder::PART_BYTES;
+use crate::telling::Telling;
 use crate::trace::Probe;
 use crate::upgrade::{Decision, WorkerState};
 
@@ -46,6 +48,9 @@ pub(crate) struct Worker<D> {
     commands: Receiver<Command>,
     probe: Option<Probe>,
     tape: Option<Box<Tape>>,
+    events: Events,
+    /// Who has asked for all flows.
+    telling: Telling,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
@@ -65,6 +70,7 @@ impl<D: Driver> Worker<D> {
         engine: Engine,
         commands: Receiver<Command>,
         probe: Option<Probe>,
+        events: Events,
     ) -> Self {
         Worker {
             driver,
@@ -72,6 +78,8 @@ impl<D: Driver> Worker<D> {
             commands,
             probe,
             tape: None,
+            events,
+            telling: Telling::default(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
@@ -109,7 +117,8 @@ impl<D: Driver> Worker<D> {
                 Next::Stop => return self.drain(),
                 Next::Leave => return Ok(()),
             }
-            if self.turn()? == 0 {
+            let tells = self.telling.tell(&self.engine);
+            if self.turn()? == 0 && !tells {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
                 let sleep = due.into_iter().flatten().min();
@@ -150,6 +159,11 @@ impl<D: Driver> Worker<D> {
         self.engine
             .take_follows(|key, number| driver.follow(&key, number));
         self.transmit(now)?;
+        let events = &self.events;
+        let lost = self.engine.take_notices(|notice| events.notice(notice));
+        if lost > 0 {
+            events.lose(lost);
+        }
         if self.engine.is_pressed() != self.pressed {
             self.pressed = !self.pressed;
             self.driver.limit_syns(self.pressed);
@@ -250,7 +264,10 @@ impl<D: Driver> Worker<D> {
         loop {
             // Whoever asked may have gone: an answer that nobody takes is no error.
             match self.commands.try_recv() {
-                Ok(Command::Flows(answer)) => _ = answer.send(self.flows()),
+                Ok(Command::Flows(most, answer)) => self.telling.ask(most, answer),
+                Ok(Command::Flow(key, answer)) => {
+                    _ = answer.send(self.engine.flow(&key).map(Box::new));
+                }
                 Ok(Command::Status(answer)) => _ = answer.send(self.status()),
                 Ok(Command::Tenants(answer)) => {
                     _ = answer.send(self.engine.tenants().cloned().collect());
@@ -322,23 +339,6 @@ impl<D: Driver> Worker<D> {
             }
         }
         Ok(())
-    }
-
-    /// Of a million, a worker that told all would stand still for too long.
-    fn flows(&self) -> Flows {
-        let mut flows = Vec::new();
-        let mut told = 0;
-        for of_one in self.engine.flows_of_each() {
-            if flows.len() >= FLOWS_PER_ANSWER {
-                break;
-            }
-            flows.extend(of_one);
-            told += 1;
-        }
-        Flows {
-            flows,
-            omitted: self.engine.connections() - told,
-        }
     }
 
     fn status(&self) -> Status {

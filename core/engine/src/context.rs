@@ -6,6 +6,7 @@ use windlass_wire::Segment;
 
 use crate::decide::{Decide, Generation};
 use crate::decision::{Fate, Why};
+use crate::notice::Notices;
 use crate::tenants::Account;
 use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, Tx, TxChecksum};
 
@@ -56,6 +57,8 @@ pub(crate) struct Context<'a, P: Pool> {
     /// What becomes of the packet that has come, and why it passes unchanged, if it does.
     pub fate: Fate,
     pub passed: Option<PassReason>,
+    /// What people may want to hear of.
+    pub notices: &'a mut Notices,
 }
 
 impl<P: Pool> Context<'_, P> {

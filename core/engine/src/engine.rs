@@ -15,9 +15,10 @@ use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
+use crate::notice::Notices;
 use crate::tenants::{self, Account};
 use crate::wheel::Wheel;
-use crate::{FlowInfo, Histograms, Limits, Nanos, Pkt, Pool, Side, TenantInfo, Tx};
+use crate::{FlowInfo, Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, TenantInfo, Tx};
 pub use export::{Carried, StateError};
 use places::is_first_syn;
 
@@ -56,6 +57,7 @@ pub struct Engine {
     /// What was decided about the packets of the last call, if somebody wants to know.
     decisions: Option<Vec<Decision>>,
     fresh: Vec<(u64, u64)>,
+    notices: Notices,
 }
 
 impl Engine {
@@ -82,6 +84,7 @@ impl Engine {
             batch: Vec::with_capacity(BATCH_PACKETS),
             decisions: None,
             fresh: Vec::new(),
+            notices: Notices::new(),
         }
     }
 
@@ -214,6 +217,7 @@ impl Engine {
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.on_packet(&mut ctx, from, segment, pkt);
+        ctx.notices.name(conn);
         let decision = Decision {
             fate: ctx.fate,
             reason: ctx.passed,
@@ -248,10 +252,12 @@ impl Engine {
             if conn.expired(now, ctx.limits) {
                 ctx.counters.idle_expired += u64::from(!conn.closed());
                 conn.let_go(&mut ctx, PassReason::Closed);
+                ctx.notices.name(conn);
                 self.forget(index);
                 continue;
             }
             conn.on_timer(&mut ctx);
+            ctx.notices.name(conn);
             Self::arm(wheel, conn, index, now, ctx.limits);
             self.follow(index);
         }
@@ -297,6 +303,7 @@ impl Engine {
                 continue;
             };
             conn.lose_sight(&mut ctx);
+            ctx.notices.name(conn);
             conn.armed_at = None;
             Self::arm(wheel, conn, index, now, ctx.limits);
         }
@@ -313,6 +320,7 @@ impl Engine {
         let (mut ctx, conns, ..) = self.split(now, pool, out);
         for (_, conn) in conns.iter_mut() {
             conn.let_go(&mut ctx, reason);
+            ctx.notices.name(conn);
         }
     }
 
@@ -389,6 +397,30 @@ impl Engine {
         self.conns.iter().map(|(_, conn)| conn.infos())
     }
 
+    /// The governed flows of the connections from this place of the table on, with their places: whoever comes again with
+    /// the next place sees each connection once that was there all the time.
+    pub fn flows_from(
+        &self,
+        place: usize,
+    ) -> impl Iterator<Item = (usize, impl Iterator<Item = FlowInfo> + '_)> + '_ {
+        let places = place..self.conns.capacity();
+        let there = places.filter_map(|at| Some((at, self.conns.get(at)?)));
+        there.map(|(at, conn)| (at, conn.infos()))
+    }
+
+    /// The flow of this name, if it is governed.
+    pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
+        let index = self.table.get(&key.canonical().0)?;
+        let conn = self.conns.get(*index as usize)?;
+        conn.infos().find(|info| info.key == *key)
+    }
+
+    /// Tells `each` what has happened to flows since the last call, and returns how much more there was than the list
+    /// holds.
+    pub fn take_notices(&mut self, each: impl FnMut(Notice)) -> u64 {
+        self.notices.take(each)
+    }
+
     /// Tells `each` of the connections whose packets are wanted from now on, with the number by which
     /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
     pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, Option<u32>)) {
@@ -427,6 +459,7 @@ impl Engine {
             fresh: &mut self.fresh,
             fate: Fate::Sent,
             passed: None,
+            notices: &mut self.notices,
         };
         (context, &mut self.conns, &mut self.wheel)
     }

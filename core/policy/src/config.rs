@@ -17,6 +17,7 @@ use crate::rule::Rule;
 use crate::settings::{Extent, Said};
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
+use crate::web_config::WebConfig;
 
 /// The version of the file format.
 pub const VERSION: u64 = 1;
@@ -44,6 +45,8 @@ pub struct Config {
     pub metrics: Option<MetricsListen>,
     /// How much the flight recorder keeps, if there is one.
     pub recorder: Option<RecorderConfig>,
+    /// The page in the browser, if there is one.
+    pub web: Option<WebConfig>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
     pub switch_lists: Vec<SwitchList>,
 }
@@ -69,6 +72,7 @@ impl Default for Config {
             guard: None,
             metrics: None,
             recorder: None,
+            web: None,
             switch_lists: Vec::new(),
         }
     }

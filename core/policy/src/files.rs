@@ -8,13 +8,13 @@ use crate::device;
 use crate::error::Wrong;
 use crate::guard_config;
 use crate::limits;
-use crate::metrics_config;
 use crate::read::{self, Section, Value};
 use crate::recorder_config;
 use crate::rule::Rule;
 use crate::settings::{self, Known, Said};
 use crate::switching::Lists;
 use crate::tenants;
+use crate::{metrics_config, web_config};
 
 /// Most rules of a configuration.
 const RULES_MAX: usize = 65_535;
@@ -96,6 +96,9 @@ fn read_first(
     }
     if let Some(value) = file.take("recorder") {
         config.recorder = Some(recorder_config::read(value.section("[recorder]")?)?);
+    }
+    if let Some(value) = file.take("web") {
+        config.web = web_config::read(value.section("[web]")?)?;
     }
     let mut default = Said::nothing();
     if let Some(value) = file.take("default") {

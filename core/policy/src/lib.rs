@@ -33,6 +33,7 @@ mod settings;
 mod switching;
 mod tenants;
 mod trial;
+mod web_config;
 
 pub use algorithm::read as read_algorithm;
 pub use auto::{Auto, PrefixBelief};
@@ -54,3 +55,4 @@ pub use settings::{Extent, FEEDBACKS, MODES, REDUNDANCIES, mode_named, redundanc
 pub use switching::{Switch, SwitchList};
 pub use tenants::Owner;
 pub use trial::SharedTrial;
+pub use web_config::WebConfig;

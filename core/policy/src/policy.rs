@@ -128,6 +128,11 @@ impl Policy {
         Some(&rule.name)
     }
 
+    /// All of them, in order.
+    pub fn rules(&self) -> &[Rule] {
+        &self.rules
+    }
+
     /// What this tenant is called.
     pub fn tenant_name(&self, id: TenantId) -> Option<&str> {
         let owner = self.tenants.get(usize::from(id.0))?;

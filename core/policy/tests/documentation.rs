@@ -19,6 +19,7 @@ fn every_example_is_accepted() {
             include_str!("../../../docs/metrics.md"),
             1,
         ),
+        ("docs/watch.md", include_str!("../../../docs/watch.md"), 1),
     ];
     for (name, page, count) in pages {
         let blocks = blocks(page);

@@ -8,14 +8,14 @@ use windlass_metric::{Metric, Reading};
 use windlass_record::RecorderStats;
 
 use crate::command::{Status, WorkerHistograms};
-use crate::metrics::{BoxFigures, GuardFigures, PluginFigures};
+use crate::metrics::{BoxFigures, EventFigures, GuardFigures, PluginFigures};
 use crate::report::side_name;
 
 type Named = BTreeMap<String, u64>;
 
 /// Every figure that Windlass shows, under the heading where `windlass counters` and `windlass flow show -j` show it.
 /// Of those by side and by label, the table has one row for all.
-pub const METRICS: [(&str, &[Metric]); 11] = [
+pub const METRICS: [(&str, &[Metric]); 12] = [
     ("engine", Counters::METRICS),
     ("driver", FrameStats::METRICS),
     ("driver, by side (inside_, outside_)", SideStats::METRICS),
@@ -25,6 +25,7 @@ pub const METRICS: [(&str, &[Metric]); 11] = [
     ("box (metrics only)", BoxFigures::METRICS),
     ("plugin (metrics only)", PluginFigures::METRICS),
     ("guard (metrics only)", GuardFigures::METRICS),
+    ("event (metrics only)", EventFigures::METRICS),
     ("engine (metrics only)", Histograms::METRICS),
     ("worker (metrics only)", WorkerHistograms::METRICS),
 ];

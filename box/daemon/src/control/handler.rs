@@ -15,8 +15,11 @@ use super::counters::{self, Sums};
 use super::live::{Condition, Live};
 use super::protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
 use crate::advice::advice_on;
+use crate::command::FLOWS_PER_ANSWER;
+use crate::events::{Draft, EventKind, Events};
 use crate::settings::{set_clock, unix_ns};
 use crate::upgrade::Upgrade;
+use crate::view::Sampler;
 use crate::{FlowReport, TenantReport, log};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
@@ -42,6 +45,8 @@ pub(crate) struct Handler {
     pub ports: Vec<u16>,
     pub started: Instant,
     pub upgrade: Upgrade,
+    pub events: Events,
+    pub sampler: Sampler,
 }
 
 impl Handler {
@@ -52,6 +57,13 @@ impl Handler {
             Request::Counters => self.counters(),
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
+            Request::Events { after } => Ok(self.events_after(after)),
+            Request::View(query) => self.view(&query),
+            Request::Flow { flow } => self.flow(&flow),
+            Request::Algorithms => self.algorithms(),
+            Request::Overview => self.overview(),
+            Request::Rules => Ok(self.rules()),
+            Request::Explain { flow, sender } => self.explain(&flow, &sender),
             Request::Plugins => Ok(plugins(&self.catalog())),
             Request::AddPlugin { file } => self.add_plugin(&file),
             Request::Auto => Ok(Answer::Auto(self.auto())),
@@ -74,7 +86,7 @@ impl Handler {
                 from,
                 until,
             } => self.recorded(flow.as_deref(), rule.as_deref(), from, until),
-            Request::Apply { files } => self.apply(&files, &Overrides::default()),
+            Request::Apply { files } => self.apply_for(&files),
         };
         answer.unwrap_or_else(|error| Answer::Error { error })
     }
@@ -118,17 +130,33 @@ impl Handler {
     }
 
     pub(crate) fn bypass(&self, on: bool) -> Result<Answer, String> {
-        self.bypass.store(on, Ordering::Release);
+        let was = self.bypass.swap(on, Ordering::AcqRel);
+        if was != on {
+            self.events.tell(match on {
+                true => Draft::new(
+                    EventKind::BypassOn,
+                    "bypass is on: every flow passes untouched",
+                ),
+                false => Draft::new(
+                    EventKind::BypassOff,
+                    "bypass is off: new connections are governed",
+                ),
+            });
+        }
         self.with_live_if_any(|live| live.bypass(on))?;
         Ok(Answer::Bypass { on })
     }
 
-    /// Only the rules: what the box is made of and the ports that the XDP program takes stay.
-    pub(crate) fn apply(
-        &self,
-        files: &[ConfigFile],
-        overrides: &Overrides,
-    ) -> Result<Answer, String> {
+    fn apply_for(&self, files: &[ConfigFile]) -> Result<Answer, String> {
+        let rules = self.apply(files, &Overrides::default())?;
+        let file = files.first().map_or("a policy", |file| &file.name);
+        let draft = Draft::new(EventKind::Reloaded, format!("{file} is in charge"));
+        self.events.tell(draft.with("rules", rules));
+        Ok(Answer::Applied { rules })
+    }
+
+    /// Returns how many rules are in charge now. Only the rules: what the box is made of and the ports that the XDP program takes stay.
+    pub(crate) fn apply(&self, files: &[ConfigFile], overrides: &Overrides) -> Result<u64, String> {
         let mut config = Config::parse_all(files, &self.catalog()).map_err(|e| e.to_string())?;
         config.override_with(overrides);
         config.device.inside = Some(self.inside.clone());
@@ -147,9 +175,7 @@ impl Handler {
         let reached = self.tell_policy(&policy);
         *current = policy;
         reached?;
-        Ok(Answer::Applied {
-            rules: config.rules.len() as u64,
-        })
+        Ok(config.rules.len() as u64)
     }
 
     fn tell_policy(&self, policy: &Policy) -> Result<(), String> {
@@ -191,6 +217,8 @@ impl Handler {
             ));
         }
         let answer = TrialAnswer::new(&trial);
+        let text = format!("a trial compares {}", answer.arms.join(", "));
+        self.events.tell(Draft::new(EventKind::TrialStarted, text));
         policy.set_trial(Some(trial));
         self.tell_policy(&policy)?;
         Ok(Answer::Trial(answer))
@@ -206,12 +234,17 @@ impl Handler {
         let mut policy = self.policy.write().unwrap_or_else(PoisonError::into_inner);
         let trial = policy.trial().cloned().ok_or(NO_TRIAL)?;
         policy.set_trial(None);
+        let draft = Draft::new(EventKind::TrialEnded, "the trial has ended");
+        self.events.tell(draft);
         self.tell_policy(&policy)?;
         Ok(Answer::Trial(TrialAnswer::new(&trial)))
     }
 
     fn flows(&self) -> Result<Answer, String> {
-        let all = self.with_live(|live| live.workers.flows().map_err(|e| e.to_string()))?;
+        let all = self.with_live(|live| {
+            let flows = live.workers.flows(FLOWS_PER_ANSWER);
+            flows.map_err(|e| e.to_string())
+        })?;
         // Before the policy is asked for, which may be changed meanwhile.
         let advice = advice_on(&all.flows);
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
@@ -252,7 +285,7 @@ impl Handler {
         })
     }
 
-    fn status(&self) -> Result<Answer, String> {
+    pub(super) fn status(&self) -> Result<Answer, String> {
         let mut report = StatusReport {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),

@@ -16,6 +16,7 @@ mod protocol;
 mod recorded;
 mod server;
 mod socket;
+mod watching;
 
 pub use client::{AskError, ask};
 pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
@@ -25,7 +26,7 @@ pub(crate) use deadline::Deadline;
 pub(crate) use handler::Handler;
 pub(crate) use live::{Condition, Live};
 pub(crate) use places::{Place, Places};
-pub use protocol::{Answer, PluginReport, Request, StatusReport, Trouble};
+pub use protocol::{Answer, EventsReport, FlowNow, PluginReport, Request, StatusReport, Trouble};
 pub(crate) use server::Server;
 pub(crate) use socket::Socket;
 

@@ -9,7 +9,9 @@ use windlass_policy::ConfigFile;
 use windlass_record::Chunk;
 
 use super::comparisons::{AutoReport, TrialAnswer};
-use crate::{FlowReport, TenantReport};
+use crate::events::EventReport;
+use crate::view::{AlgorithmReport, ViewQuery, ViewReport};
+use crate::{ExplainReport, FlowReport, OverviewReport, RuleReport, TenantReport};
 
 /// A request: `{"request":"flows"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,6 +54,31 @@ pub enum Request {
     Upgrade {
         /// The program, as an absolute path; `None`: the file that the running one was started from.
         binary: Option<PathBuf>,
+    },
+    /// Events after the one with this number, oldest first.
+    Events {
+        /// 0: all that are remembered.
+        after: u64,
+    },
+    /// Flows in order, a part of them.
+    View(ViewQuery),
+    /// One flow as it is at this moment.
+    Flow {
+        /// Its name.
+        flow: String,
+    },
+    /// The algorithms beside each other.
+    Algorithms,
+    /// The box at a glance.
+    Overview,
+    /// The rules in charge.
+    Rules,
+    /// What the rules say of a flow, and why.
+    Explain {
+        /// Its name, from the sender of the data to its receiver.
+        flow: String,
+        /// Side of the sender: `inside` or `outside`.
+        sender: String,
     },
     /// How plugins do.
     Plugins,
@@ -130,6 +157,26 @@ pub enum Answer {
         /// All of them.
         plugins: Vec<PluginReport>,
     },
+    /// Events after the one that was named.
+    Events(EventsReport),
+    /// Flows in order.
+    View(ViewReport),
+    /// One flow.
+    Flow(Box<FlowNow>),
+    /// The algorithms beside each other, by name.
+    Algorithms {
+        /// All that drive a flow.
+        algorithms: Vec<AlgorithmReport>,
+    },
+    /// The box at a glance.
+    Overview(Box<OverviewReport>),
+    /// The rules in charge, in order.
+    Rules {
+        /// All of them.
+        rules: Vec<RuleReport>,
+    },
+    /// What the rules say of a flow.
+    Explained(ExplainReport),
     /// What `auto` believes.
     Auto(AutoReport),
     /// What the guard has found.
@@ -162,6 +209,33 @@ pub enum Answer {
     },
 }
 
+/// Events after the one that was named.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct EventsReport {
+    /// When the process began to count, ms since 1970: if that is another time than before, it was started anew, and its
+    /// events count from 1 again.
+    pub began_ms: u64,
+    /// Oldest first.
+    pub events: Vec<EventReport>,
+    /// Events before the first of these that are not remembered any more.
+    pub missed: u64,
+    /// More are to be had at once.
+    pub more: bool,
+}
+
+/// One flow as it is at this moment.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
+pub struct FlowNow {
+    /// When, ms since 1970.
+    pub time_ms: u64,
+    /// The flow; `null`: it is not governed, or is over.
+    pub flow: Option<FlowReport>,
+    /// What it has moved in the last minute, a number a second or so while somebody watches, oldest first, bit/s.
+    pub rates_bps: Vec<u64>,
+}
+
 /// How a plugin does in this process.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PluginReport {
@@ -177,6 +251,7 @@ pub struct PluginReport {
 
 /// The daemon itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct StatusReport {
     /// Its process.
     pub pid: u32,
@@ -218,6 +293,7 @@ pub struct StatusReport {
 
 /// Something that is not as it should be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(utoipa::ToSchema))]
 pub struct Trouble {
     /// What it is.
     pub what: String,

@@ -15,6 +15,7 @@ use super::handler::Handler;
 use super::places::{Place, Places};
 use super::protocol::Answer;
 use super::socket::{Name, Socket};
+use crate::events::{Draft, EventKind, Events};
 
 /// Longest request line, bytes.
 const REQUEST_MAX_BYTES: u64 = 1 << 20;
@@ -67,7 +68,7 @@ fn listen(mut socket: Socket, handler: &Arc<Handler>, stopped: &UnixStream) {
         if fds[1].any().unwrap_or(true) {
             return;
         }
-        keep_name(&mut socket, &mut told);
+        keep_name(&mut socket, &mut told, &handler.events);
         loop {
             match socket.listener.accept() {
                 Ok((stream, _)) => admit(stream.into(), &places, handler),
@@ -82,7 +83,7 @@ fn listen(mut socket: Socket, handler: &Arc<Handler>, stopped: &UnixStream) {
 }
 
 /// What has become of the name is told once.
-fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
+fn keep_name(socket: &mut Socket, told: &mut Option<String>, events: &Events) {
     let path = socket.path().display().to_string();
     match socket.keep_name() {
         Name::Ours => *told = None,
@@ -90,14 +91,12 @@ fn keep_name(socket: &mut Socket, told: &mut Option<String>) {
             *told = None;
             // One that waits for ever is still better than none.
             let _ = socket.listener.set_nonblocking(true);
-            crate::log::notice(format_args!(
-                "control socket {path} had been removed; it is there again"
-            ));
+            let text = format!("control socket {path} had been removed; it is there again");
+            events.tell(Draft::new(EventKind::Trouble, text).because("control_socket"));
         }
         Name::Lost(why) if told.as_ref() != Some(&why) => {
-            crate::log::error(format_args!(
-                "control socket {path}: {why}; nobody can ask this windlass"
-            ));
+            let text = format!("control socket {path}: {why}; nobody can ask this windlass");
+            events.tell(Draft::new(EventKind::Trouble, text).because("control_socket"));
             *told = Some(why);
         }
         Name::Lost(_) => {}

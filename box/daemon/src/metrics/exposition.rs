@@ -100,6 +100,9 @@ impl Families {
         for (name, plugin) in &figures.plugins {
             all.add("plugin", &[("plugin", name.clone())], plugin.each());
         }
+        for (kind, events) in &figures.events {
+            all.add("event", &[("kind", (*kind).to_owned())], events.each());
+        }
         for (rule, guard) in &figures.guard {
             all.add("guard", &[("rule", rule.clone())], guard.each());
         }

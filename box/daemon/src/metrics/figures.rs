@@ -75,6 +75,17 @@ metrics! {
     }
 }
 
+metrics! {
+    /// Events of a kind.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub struct EventFigures {
+        /// Events of this kind that were told.
+        counter told: u64, One;
+        /// Events of this kind that were suppressed, because there were too many at once.
+        counter suppressed: u64, One;
+    }
+}
+
 /// Everything at one moment.
 pub(crate) struct Figures {
     pub state: BoxFigures,
@@ -84,6 +95,8 @@ pub(crate) struct Figures {
     /// Of the workers, if there are any and all answer.
     pub workers: Option<Sums>,
     pub xdp: Option<XdpCounters>,
+    /// By the name of the kind; those of which there were none are left out.
+    pub events: Vec<(&'static str, EventFigures)>,
 }
 
 /// Asks everybody. What cannot be had now is left out.
@@ -118,6 +131,7 @@ pub(crate) fn collect(handler: &Handler) -> Figures {
         guard: rules.iter().map(|r| (r.name.clone(), of_rule(r))).collect(),
         workers,
         xdp: asked.ok(),
+        events: handler.events.ring().figures(),
     }
 }
 

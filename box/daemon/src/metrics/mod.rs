@@ -13,6 +13,6 @@ mod server;
 mod table;
 
 pub(crate) use exposition::{Format, write};
-pub(crate) use figures::{BoxFigures, GuardFigures, PluginFigures, collect};
+pub(crate) use figures::{BoxFigures, EventFigures, GuardFigures, PluginFigures, collect};
 pub(crate) use server::{Listener, Server};
 pub use table::table;

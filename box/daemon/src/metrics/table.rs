@@ -8,7 +8,7 @@ use windlass_metric::{Kind, Metric};
 use windlass_record::RecorderStats;
 
 use super::names::Name;
-use super::{BoxFigures, GuardFigures, PluginFigures};
+use super::{BoxFigures, EventFigures, GuardFigures, PluginFigures};
 use crate::command::WorkerHistograms;
 
 /// A title, the part in names, the label of its figures, and the figures.
@@ -19,7 +19,7 @@ type Part = (
     &'static [Metric],
 );
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("The box", "", None, BoxFigures::METRICS),
     ("Engines", "engine", None, Counters::METRICS),
     ("Distributions", "engine", None, Histograms::METRICS),
@@ -29,6 +29,7 @@ const PARTS: [Part; 10] = [
     ("XDP program", "xdp", None, XdpCounters::METRICS),
     ("Flight recorder", "recorder", None, RecorderStats::METRICS),
     ("Plugins", "plugin", Some("plugin"), PluginFigures::METRICS),
+    ("Events", "event", Some("kind"), EventFigures::METRICS),
     ("Guard", "guard", Some("rule"), GuardFigures::METRICS),
 ];
 

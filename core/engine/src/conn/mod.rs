@@ -376,7 +376,7 @@ impl Conn {
     }
 
     /// The name of the connection with the end on `side` first.
-    fn key_from(&self, side: Side) -> FlowKey {
+    pub(crate) fn key_from(&self, side: Side) -> FlowKey {
         if side == self.first_end {
             self.key
         } else {

@@ -100,7 +100,9 @@ impl Engine {
             return false;
         };
         let (mut ctx, conns, _) = self.split(now, pool, out);
-        conns[index as usize].let_go(&mut ctx, PassReason::Closed);
+        let conn = &mut conns[index as usize];
+        conn.let_go(&mut ctx, PassReason::Closed);
+        ctx.notices.name(conn);
         ctx.counters.half_open_evicted += 1;
         self.forget(index);
         true

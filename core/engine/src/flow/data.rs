@@ -5,7 +5,7 @@ use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
 use super::scoreboard::Piece;
 use super::{Flow, Latest, TsvalFloor};
 use crate::context::{Context, partial_at};
-use crate::{Fate, PassReason, Pkt, Pool, Room, Why, seq};
+use crate::{Fate, HandBack, PassReason, Pkt, Pool, Room, Why, seq};
 
 /// How far a sender may be ahead of what has been seen of it, bytes: who guesses numbers misses this.
 const AHEAD_MAX: u64 = 1 << 24;
@@ -198,7 +198,7 @@ impl Flow {
                 Some(gap) if self.has_room(ctx, pkt) => {
                     return self.fill_gap(ctx, segment, pkt, gap, (start, end));
                 }
-                _ if self.board.is_missing((start, end)) => self.hand_back(ctx),
+                _ if self.board.is_missing((start, end)) => self.hand_back(ctx, HandBack::Gap),
                 _ => self.consider_hand_back(ctx, (start, end)),
             }
         }

@@ -14,7 +14,7 @@ use super::Flow;
 use super::scoreboard::Piece;
 use crate::context::{Context, partial_at};
 use crate::limits::RTO_MIN;
-use crate::{Fate, Pkt, Pool, Why};
+use crate::{Fate, HandBack, Pkt, Pool, Why};
 
 /// Of so many bytes of the stream,
 const DENSITY_BYTES: u64 = 1 << 20;
@@ -78,7 +78,7 @@ impl Flow {
             self.release_pending(ctx);
             self.show_gap(ctx.now, start);
         } else if self.enforcing() {
-            self.hand_back(ctx);
+            self.hand_back(ctx, HandBack::Gap);
         }
     }
 

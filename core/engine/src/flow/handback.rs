@@ -3,7 +3,7 @@
 
 use super::Flow;
 use crate::context::Context;
-use crate::{PassReason, Pkt, Pool, Why};
+use crate::{HandBack, Happened, PassReason, Pkt, Pool, Why};
 
 /// Transmissions of the segment at `una` by the box, after which its sender may take over.
 const TRIES_BEFORE_HAND_BACK: u8 = 3;
@@ -25,7 +25,7 @@ impl Flow {
             // sender misses. One who times out beyond has seen ACKs that have not come through here.
             let again = self.hands.beyond_una.replace(start) == Some(start);
             if again || self.is_timed_out() {
-                self.hand_back(ctx);
+                self.hand_back(ctx, HandBack::SenderTimedOut);
             }
             return;
         }
@@ -33,23 +33,30 @@ impl Flow {
         if end < front.end && end - start < u64::from(self.host.path().mss) {
             // It cuts its segments anew, because the path's MTU has become smaller: what is held
             // does not fit any more.
-            return self.hand_back(ctx);
+            return self.hand_back(ctx, HandBack::Resegmented);
         }
         self.hands.sender_tries = self.hands.sender_tries.saturating_add(1);
         let tried = front.transmissions >= TRIES_BEFORE_HAND_BACK;
-        if front.pkt.is_none()
-            || (tried && self.hands.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK)
-        {
-            self.hand_back(ctx);
+        if front.pkt.is_none() {
+            self.hand_back(ctx, HandBack::NotHeld);
+        } else if tried && self.hands.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK {
+            self.hand_back(ctx, HandBack::SenderRepeats);
         }
     }
 
     /// The sender repairs from here on: it sees the receiver's ACKs as they are, and what it
     /// retransmits goes through.
-    pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+    pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>, why: HandBack) {
         if self.hands.back_until.is_some() {
             return;
         }
+        let happened = Happened::HandedBack {
+            why,
+            outstanding_bytes: self.board.nxt().saturating_sub(self.board.una()),
+            srtt: self.host.path().srtt,
+            lost_segments: self.cold.tally.lost,
+        };
+        ctx.notices.add(self.setup.sender, happened);
         self.hands.back_until = Some(self.board.nxt());
         self.forget_reaction();
         ctx.counters.handed_back += 1;
@@ -83,6 +90,7 @@ impl Flow {
             self.hands.resumed = false;
             self.pacing.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
+            ctx.notices.add(self.setup.sender, Happened::TakenOver);
         }
     }
 

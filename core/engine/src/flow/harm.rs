@@ -7,7 +7,7 @@ use windlass_cc::{MILLISECOND, Nanos};
 
 use super::{Flow, LimitedBy};
 use crate::context::Context;
-use crate::{PassReason, Pool};
+use crate::{HandBack, PassReason, Pool};
 
 /// Of the time of a transfer, the box has cost this part at least,
 const LOST_PARTS: Nanos = 4;
@@ -77,11 +77,13 @@ impl Flow {
             return;
         }
         self.hands.leaving = Some(reason);
-        *match reason {
-            PassReason::WrongGuess => &mut ctx.counters.harmed_by_guess,
-            PassReason::LateWorker => &mut ctx.counters.harmed_by_lateness,
-            _ => &mut ctx.counters.harmed_by_lack_of_room,
-        } += 1;
-        self.hand_back(ctx);
+        let counters = &mut *ctx.counters;
+        let (count, why) = match reason {
+            PassReason::WrongGuess => (&mut counters.harmed_by_guess, HandBack::WrongGuess),
+            PassReason::LateWorker => (&mut counters.harmed_by_lateness, HandBack::LateWorker),
+            _ => (&mut counters.harmed_by_lack_of_room, HandBack::NoRoom),
+        };
+        *count += 1;
+        self.hand_back(ctx, why);
     }
 }

@@ -21,6 +21,18 @@ pub enum LimitedBy {
 }
 
 impl LimitedBy {
+    /// All of them.
+    pub const ALL: [LimitedBy; 6] = [
+        LimitedBy::Sender,
+        LimitedBy::Cwnd,
+        LimitedBy::Pacing,
+        LimitedBy::Tenant,
+        LimitedBy::Receiver,
+        LimitedBy::Guess,
+    ];
+}
+
+impl LimitedBy {
     /// Its name in output.
     pub fn name(self) -> &'static str {
         match self {

@@ -5,9 +5,9 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Path, RateSample};
 
 use super::Flow;
-use crate::Pool;
 use crate::context::Context;
 use crate::decide::{LivePath, Switching};
+use crate::{Happened, Pool};
 
 /// Policy is asked once a round trip, but not more often than this, ns.
 const INTERVAL_MIN: Nanos = 10 * MILLISECOND;
@@ -155,10 +155,18 @@ impl Flow {
             return;
         };
         review.in_force = choice.condition;
+        let from = self.host.controller().id();
         if !self.switch(choice.algorithm) {
             return;
         }
         ctx.counters.flows_switched += 1;
+        let happened = Happened::Switched {
+            from,
+            to: self.host.controller().id(),
+            list: switching.list,
+            condition: choice.condition,
+        };
+        ctx.notices.add(self.setup.sender, happened);
         if let Some(review) = &mut self.cold.review {
             // What less than half a dwell has shown is no ground to stay on.
             review.since = (review.age(now) >= dwell / 2).then_some(now);

@@ -6,7 +6,7 @@ use windlass_wire::{DataRewrite, Timestamps, parse};
 
 use super::{Flow, LimitedBy};
 use crate::context::Context;
-use crate::{Pool, Why, seq};
+use crate::{HandBack, Pool, Why, seq};
 
 /// How long the sender may leave room in its edge unused before samples count as app-limited, ns:
 /// its answer to an ACK takes a moment.
@@ -108,7 +108,7 @@ impl Flow {
     pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, why: Why) {
         let again = self.board.piece(index).transmissions > 0;
         let Some(pkt) = self.board.piece(index).pkt else {
-            return self.hand_back(ctx);
+            return self.hand_back(ctx, HandBack::NotHeld);
         };
         let newest = self.words.latest.stamps.filter(|_| self.setup.timestamps);
         if let Some(newest) = newest
