@@ -135,6 +135,10 @@ pub(crate) fn write(to: &mut [u8], head: &Head, standing: Option<&Standing>, hea
         | u64::from(reason) << 32
         | u64::from(standing.is_some()) << 40
         | blocks << 48;
+    // What was there before is nobody's business.
+    if let Some(last) = to.last_chunk_mut::<ALIGN_BYTES>() {
+        *last = [0; ALIGN_BYTES];
+    }
     let words = [first, head.time, head.length.into()];
     for (place, word) in to.as_chunks_mut::<8>().0.iter_mut().zip(words) {
         *place = word.to_le_bytes();
@@ -145,8 +149,6 @@ pub(crate) fn write(to: &mut [u8], head: &Head, standing: Option<&Standing>, hea
         at += STANDING_BYTES;
     }
     to[at..at + headers.len()].copy_from_slice(headers);
-    // What was there before is nobody's business.
-    to[at + headers.len()..].fill(0);
 }
 
 /// Makes a place of at least eight bytes a record that says nothing.

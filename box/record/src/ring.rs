@@ -30,6 +30,9 @@ pub(crate) struct Ring {
     bytes: Box<[u8]>,
     head: u64,
     tail: u64,
+    /// Where these are in the memory: a division for each record costs more than the record.
+    head_at: usize,
+    tail_at: usize,
     /// What is younger than this should still be there, ns.
     window: Nanos,
     /// The newest mark that was overwritten: what has been counted before the oldest record.
@@ -58,6 +61,8 @@ impl Ring {
             bytes: vec![0xff; bytes].into_boxed_slice(),
             head: 0,
             tail: 0,
+            head_at: 0,
+            tail_at: 0,
             window,
             before: None,
             stats: RecorderStats {
@@ -70,16 +75,17 @@ impl Ring {
     /// Room for a record of `len` bytes, a multiple of [`ALIGN_BYTES`] and a small part of the ring. All of it must be
     /// written.
     pub(crate) fn push(&mut self, len: usize, now: Nanos) -> &mut [u8] {
-        let left = self.bytes.len() - self.at(self.head);
+        let left = self.bytes.len() - self.head_at;
         if left < len {
             self.make_room(left, now);
-            let at = self.at(self.head);
-            entry::fill(&mut self.bytes[at..at + left]);
+            entry::fill(&mut self.bytes[self.head_at..]);
             self.head += left as u64;
+            self.head_at = 0;
         }
         self.make_room(len, now);
-        let at = self.at(self.head);
+        let at = self.head_at;
         self.head += len as u64;
+        self.head_at = if left == len { 0 } else { at + len };
         &mut self.bytes[at..at + len]
     }
 
@@ -89,14 +95,19 @@ impl Ring {
 
     fn make_room(&mut self, len: usize, now: Nanos) {
         while self.head + len as u64 - self.tail > self.bytes.len() as u64 {
-            let oldest = &self.bytes[self.at(self.tail)..];
+            let oldest = &self.bytes[self.tail_at..];
             let is_packet = entry::kind(oldest).is_some_and(Kind::is_packet);
             let early = is_packet && entry::time(oldest) + self.window > now;
             self.stats.overwritten_early += u64::from(early);
             if entry::kind(oldest) == Some(Kind::Mark) {
                 self.before = oldest.first_chunk().copied();
             }
-            self.tail += entry::size(oldest) as u64;
+            let size = entry::size(oldest);
+            self.tail += size as u64;
+            self.tail_at += size;
+            if self.tail_at == self.bytes.len() {
+                self.tail_at = 0;
+            }
         }
     }
 
