@@ -2,6 +2,7 @@
 
 #[allow(dead_code, unused_imports)]
 mod netns;
+#[allow(dead_code)]
 mod program;
 
 use std::fs;
