@@ -11,7 +11,9 @@ use std::thread::{self, JoinHandle};
 use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 
+#[allow(unused_imports, reason = "each test has its part")]
 pub use daemon::Daemon;
+#[allow(unused_imports, reason = "each test has its part")]
 pub use transfer::Transfer;
 
 pub const PROGRAM: &str = env!("CARGO_BIN_EXE_windlass");

@@ -381,7 +381,13 @@ fn recorded(handler: &Handler, flow: Option<&str>, rule: Option<&str>) -> Result
 fn what_a_worker_records_is_told_by_connection_and_by_rule() {
     let (workers, mut commands) = Workers::new(1);
     let tape = recorder::tape(&RecorderConfig::default(), 1);
-    let worker = Worker::new(Memory::default(), engine(), commands.remove(0), None);
+    let worker = Worker::new(
+        Memory::default(),
+        engine(),
+        commands.remove(0),
+        None,
+        Events::new().0,
+    );
     let mut worker = worker.record(tape);
     for (side, bytes) in (0..3).flat_map(handshake) {
         worker.driver.incoming[side.index()].push_back(bytes);
@@ -418,7 +424,13 @@ fn what_a_worker_records_is_told_by_connection_and_by_rule() {
 #[test]
 fn without_a_recorder_the_answer_says_what_to_write() {
     let (workers, mut commands) = Workers::new(1);
-    let worker = Worker::new(Memory::default(), engine(), commands.remove(0), None);
+    let worker = Worker::new(
+        Memory::default(),
+        engine(),
+        commands.remove(0),
+        None,
+        Events::new().0,
+    );
     let thread = thread::spawn(move || worker.run());
     let handler = handler(workers.clone(), Config::default().policy(), Arc::default());
     let refused = recorded(&handler, None, None).unwrap_err();
@@ -435,7 +447,7 @@ fn a_heart_beats_at_idle_turns_but_not_while_packets_pass_the_worker_by() {
     };
     let (workers, mut commands) = Workers::new(1);
     let heart = &workers.hearts()[0];
-    let worker = Worker::new(driver, engine(), commands.remove(0), None);
+    let worker = Worker::new(driver, engine(), commands.remove(0), None, Events::new().0);
     let mut worker = worker.with_heart(Arc::clone(heart));
     worker.turn().unwrap();
     assert_eq!(
