@@ -23,6 +23,7 @@ pub(crate) enum Command {
 
 /// What to write, and where.
 #[derive(clap::Args)]
+#[command(override_usage = "windlass record flow [OPTIONS] --out <FILE> <KEY|--rule <NAME>>")]
 pub(crate) struct FlowArgs {
     /// The connection, in either direction, as `flow show` names it: 10.0.0.1:443>192.0.2.7:5555.
     #[arg(value_name = "KEY", required_unless_present = "rule")]

@@ -48,7 +48,7 @@ pub(crate) fn upgrade(args: &Args) -> Result<ExitCode> {
         {
             let version = &status.version;
             return print(&format!(
-                "windlass {version}, process {pid}, governs {} connections\n",
+                "process {pid} (windlass {version}) governs {} connections\n",
                 status.connections
             ));
         }

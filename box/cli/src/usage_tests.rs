@@ -23,7 +23,8 @@ const VALUES: [(&str, &str); 9] = [
     ("NAME", "bbr"),
 ];
 /// What has a comma or a bracket in its name.
-const COMPOUND_VALUES: [(&str, &str); 2] = [
+const COMPOUND_VALUES: [(&str, &str); 3] = [
+    ("KEY", "10.0.0.1:443>192.0.2.7:5555"),
     ("NAME,NAME", "bbr,cubic"),
     ("ADDR:PORT>ADDR:PORT", "10.0.0.1:443>192.0.2.7:5555"),
 ];

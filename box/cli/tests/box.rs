@@ -246,7 +246,11 @@ fn the_guard_compares_keeps_what_it_knows_and_tells() {
         |rule: &Value| [0, 1].map(|lot| rule["transfers"][lot].as_f64().unwrap().round());
     let found = rule(&daemon);
     assert_eq!(found["places"][0]["prefix"], "10.77.0.0/24");
-    assert_eq!(transfers(&found), [12.0 - observed, observed], "{found}");
+    // A pause of the machine may split a transfer in two.
+    let flows = [12.0 - observed, observed];
+    let first = transfers(&found);
+    let counted = first.iter().zip(flows).all(|(n, flows)| *n >= flows);
+    assert!(counted && first.iter().sum::<f64>() <= 18.0, "{found}");
     let shown = daemon.ask(&["guard", "show"]);
     assert!(shown.contains("all (bbr): open"), "{shown}");
     daemon.ask(&["guard", "report", "--html", &page, "--since", "1d"]);

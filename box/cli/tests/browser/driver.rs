@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use super::netns::Lab;
 
 const PORT: u16 = 9515;
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(60);
 /// How an element is named in answers (W3C WebDriver §12.1).
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
