@@ -149,7 +149,7 @@ impl Engine {
             );
             for read in &batch {
                 let decision = self.take(now, from, read, pool, out);
-                if let Some(decisions) = &mut self.decisions {
+                if let (Some(decisions), Some(decision)) = (&mut self.decisions, decision) {
                     decisions.push(decision);
                 }
             }
@@ -174,6 +174,7 @@ impl Engine {
         let _ = self.take(now, from, &read, pool, out);
     }
 
+    /// What was decided, if somebody wants to know; of what passes, in any case.
     fn take<P: Pool>(
         &mut self,
         now: Nanos,
@@ -181,7 +182,7 @@ impl Engine {
         read: &Read,
         pool: &mut P,
         out: &mut Vec<Tx>,
-    ) -> Decision {
+    ) -> Option<Decision> {
         self.counters.packets += 1;
         let pkt = read.pkt;
         let partial = self.partial[from.index()];
@@ -195,22 +196,26 @@ impl Engine {
                 };
                 &on_wire
             }
-            Err(why) => return self.pass_unparsed(*why, from, pkt, pool, out),
+            Err(why) => return Some(self.pass_unparsed(*why, from, pkt, pool, out)),
         };
         if self.bypass {
-            return self.pass(PassReason::Bypass, from, segment, pkt, pool, out, now);
+            let reason = PassReason::Bypass;
+            return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let (key, swapped) = segment.key.canonical();
         let known = read.index.or_else(|| self.table.get(&key).copied());
         let wanted = known.is_some() || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
-            return self.pass(PassReason::BadChecksum, from, segment, pkt, pool, out, now);
+            let reason = PassReason::BadChecksum;
+            return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let index = match known {
             Some(index) => index,
             None => match self.admit(now, key, swapped, from, segment, pool, out) {
                 Ok(index) => index,
-                Err(reason) => return self.pass(reason, from, segment, pkt, pool, out, now),
+                Err(reason) => {
+                    return Some(self.pass(reason, from, segment, pkt, pool, out, now));
+                }
             },
         };
         let tells = self.decisions.is_some();
@@ -218,12 +223,12 @@ impl Engine {
         let conn = &mut conns[index as usize];
         conn.on_packet(&mut ctx, from, segment, pkt);
         ctx.notices.name(conn);
-        let decision = Decision {
+        let decision = tells.then(|| Decision {
             fate: ctx.fate,
             reason: ctx.passed,
             headers: segment.at.payload,
-            standing: tells.then(|| conn.standing(from)).flatten(),
-        };
+            standing: conn.standing(from),
+        });
         Self::arm(wheel, conn, index, now, ctx.limits);
         let (bucket, opened) = (conn.bucket, conn.end_half_open());
         if opened {

@@ -102,6 +102,9 @@ impl Notices {
     /// The connection that was worked on.
     #[inline]
     pub(crate) fn name(&mut self, conn: &Conn) {
+        if self.unnamed.is_empty() {
+            return;
+        }
         let named = |(sender, happened)| Notice {
             key: conn.key_from(sender),
             happened,

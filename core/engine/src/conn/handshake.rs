@@ -324,6 +324,7 @@ impl Conn {
             // RFC 7323 §2.2: the window of a SYN is not scaled.
             first_edge: 1 + u64::from(peer.window),
             peer_iss: peer.iss,
+            near_us: 0,
             seed: self.seed,
         }
     }

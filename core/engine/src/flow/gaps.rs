@@ -176,6 +176,10 @@ impl Flow {
 
     /// What an ACK of `ack` echoes in place of what the receiver does, while the sender reacts to a gap.
     pub(super) fn tsecr_that_calms(&mut self, ack: u64) -> Option<u32> {
+        if self.hands.gap_until == 0 {
+            // There has been none: nothing of the cold part is needed.
+            return None;
+        }
         let gaps = &mut self.cold.gaps;
         if gaps.acks_left == 0 || gaps.slow_fills >= SLOW_FILLS_MAX {
             return None;

@@ -85,6 +85,8 @@ pub(crate) struct Setup {
     pub first_edge: u64,
     /// The receiver's initial sequence number.
     pub peer_iss: u32,
+    /// From the SYN of the receiver to the sender's answer: how far away the sender is from the box, µs; 0: unknown.
+    pub near_us: u32,
     /// Seed for the algorithm.
     pub seed: u64,
 }
@@ -241,8 +243,6 @@ pub(crate) struct Cold {
     /// From the SYN of the sender to its answer, if neither was sent again, µs; 0: unknown. For time-outs until data have
     /// been acknowledged.
     handshake_us: u32,
-    /// From the SYN of the receiver to the sender's answer: how far away the sender is from the box, µs; 0: unknown.
-    near_us: u32,
     /// Link and IP headers of packets toward the sender.
     template: Option<Template>,
 }
@@ -289,7 +289,6 @@ impl Flow {
                 marks_due: None,
                 marked_bytes: 0,
                 handshake_us: 0,
-                near_us: 0,
                 template: None,
             }),
             setup,
@@ -348,7 +347,7 @@ impl Flow {
 
     /// From the SYN of the receiver to the sender's answer, if neither was sent again.
     pub(crate) fn set_near_rtt(&mut self, rtt: Nanos) {
-        self.cold.near_us = known_micros(rtt);
+        self.setup.near_us = known_micros(rtt);
     }
 
     /// The box changes what this flow's ends see.
@@ -418,7 +417,7 @@ impl Flow {
 
     /// Between the box and the sender; 0: unknown.
     fn near_rtt(&self) -> Nanos {
-        Nanos::from(self.cold.near_us) * NANOS_PER_MICRO
+        Nanos::from(self.setup.near_us) * NANOS_PER_MICRO
     }
 
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).

@@ -47,5 +47,5 @@ fn every_example_of_the_documents_can_be_typed() {
             assert!(done.is_ok(), "{}: {line}: {done:?}", path.display());
         }
     }
-    assert!(tried > 3, "{tried}");
+    assert!(tried >= 3, "{tried}");
 }
