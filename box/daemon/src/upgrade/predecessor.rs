@@ -200,7 +200,10 @@ impl Handler {
     fn give(&self, live: &Live, channel: &Channel) -> Result<(), String> {
         let decision = Arc::new(Decision::default());
         let still = StandingStill(Arc::clone(&decision));
-        let given = states(live, &decision).and_then(|files| deliver(channel, &files));
+        let given = states(live, &decision)
+            .and_then(|files| deliver(channel, &files))
+            // If it cannot be told, it does not go on: that it is told comes before anything that cannot be taken back.
+            .and_then(|()| say(channel, &Message::Go, &[]).map_err(|e| e.to_string()));
         if let Err(why) = given {
             // The successor's may be attached. That workers find theirs in its place comes before they go on.
             let back = live.wire().take_place();
@@ -211,9 +214,8 @@ impl Handler {
             };
         }
         self.upgrade.done.store(true, Ordering::Release);
-        let told = say(channel, &Message::Go, &[]);
         decision.make(true);
-        told.map_err(|e| e.to_string())
+        Ok(())
     }
 }
 
