@@ -5,10 +5,11 @@
 #![allow(clippy::disallowed_methods)]
 
 use windlass_cc::SECOND;
-use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
+use windlass_engine::{AlgorithmId, Decide, Limits, Redundancy, Verdict};
 use windlass_sim::{EngineBox, Nanos, Outcome, Scenario, Wire, run};
 
 const SEEDS_IN_TEST: u64 = 300;
+const HAND_OVER_SEEDS_IN_TEST: u64 = 150;
 /// In bursts that lose 94 % of what is sent, and end only by sending more, a transfer takes up to an
 /// hour and a half with the box and without (seed 10): a day is not slow but stuck.
 const LIMIT: Nanos = 24 * 3600 * SECOND;
@@ -81,6 +82,51 @@ fn every_transfer_completes_intact() {
     assert!(
         failed.is_empty(),
         "{} of {seeds} seeds failed: {failed:?}; replay one with WINDLASS_SEED=<seed>",
+        failed.len()
+    );
+}
+
+fn boxed(seed: u64) -> EngineBox {
+    EngineBox::new(Box::new(verdict(seed)), Limits::default(), seed)
+}
+
+/// What the ends and the links have seen: not what the box counts, which begins anew.
+fn seen(outcome: Outcome) -> Outcome {
+    Outcome {
+        counters: Vec::new(),
+        ..outcome
+    }
+}
+
+/// `WINDLASS_SEEDS=10000` runs more, `WINDLASS_SEED=n` replays one.
+#[test]
+fn nobody_can_tell_that_another_engine_goes_on() {
+    let seeds = number("WINDLASS_SEEDS").unwrap_or(HAND_OVER_SEEDS_IN_TEST);
+    let one = number("WINDLASS_SEED");
+    let mut hand_overs = 0;
+    let mut failed = Vec::new();
+    for seed in one.map_or(1..=seeds, |seed| seed..=seed) {
+        let mut scenario = Scenario::adverse(seed);
+        scenario.limit = 24 * 3600 * SECOND;
+        let alone = run(&scenario, &mut boxed(seed));
+        let every = 1 + (seed * 7 % 97) as u32;
+        let policies = move || -> Box<dyn Decide> { Box::new(verdict(seed)) };
+        let mut relay = boxed(seed).handing_over(every, Limits::default(), Box::new(policies));
+        let relayed = run(&scenario, &mut relay);
+        hand_overs += relay.hand_overs();
+        if seen(relayed.clone()) != seen(alone.clone()) {
+            println!(
+                "seed {seed}, every {every} packets: {} s, {} s alone",
+                relayed.seconds, alone.seconds
+            );
+            failed.push(seed);
+        }
+    }
+    println!("{hand_overs} hand-overs");
+    assert!(one.is_some() || hand_overs > 10 * seeds);
+    assert!(
+        failed.is_empty(),
+        "{} seeds differ: {failed:?}",
         failed.len()
     );
 }

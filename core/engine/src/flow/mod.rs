@@ -15,6 +15,7 @@ mod ack;
 mod acks;
 mod copies;
 mod data;
+mod distance;
 mod edge;
 mod export;
 mod gaps;
@@ -50,7 +51,6 @@ use copies::Copies;
 use edge::Growth;
 pub(crate) use export::FlowAlgorithm;
 use gaps::Gaps;
-use info::NANOS_PER_MICRO;
 pub use info::{FlowFigures, FlowInfo};
 pub use limited_by::LimitedBy;
 use pace::Pacer;
@@ -340,16 +340,6 @@ impl Flow {
         true
     }
 
-    /// From the SYN of the sender to its answer, if neither was sent again.
-    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos) {
-        self.cold.handshake_us = known_micros(rtt);
-    }
-
-    /// From the SYN of the receiver to the sender's answer, if neither was sent again.
-    pub(crate) fn set_near_rtt(&mut self, rtt: Nanos) {
-        self.setup.near_us = known_micros(rtt);
-    }
-
     /// The box changes what this flow's ends see.
     pub(crate) fn enforcing(&self) -> bool {
         self.hands.pass.is_none() && self.verdict.mode == Mode::Enforce
@@ -408,16 +398,6 @@ impl Flow {
     /// True once it only passes packets.
     pub(crate) fn passing(&self) -> Option<PassReason> {
         self.hands.pass
-    }
-
-    /// From the SYN of the sender to its answer; 0: unknown.
-    fn handshake_rtt(&self) -> Nanos {
-        Nanos::from(self.cold.handshake_us) * NANOS_PER_MICRO
-    }
-
-    /// Between the box and the sender; 0: unknown.
-    fn near_rtt(&self) -> Nanos {
-        Nanos::from(self.setup.near_us) * NANOS_PER_MICRO
     }
 
     /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
@@ -492,11 +472,4 @@ impl Flow {
             self.copies.shrink();
         }
     }
-}
-
-/// A time that was measured, in at least 1 µs.
-fn known_micros(time: Nanos) -> u32 {
-    u32::try_from(time / NANOS_PER_MICRO)
-        .unwrap_or(u32::MAX)
-        .max(1)
 }

@@ -1,0 +1,35 @@
+//! How far away the ends are, as their handshake has shown.
+
+use windlass_cc::Nanos;
+
+use super::Flow;
+use super::info::NANOS_PER_MICRO;
+
+impl Flow {
+    /// From the SYN of the sender to its answer, if neither was sent again.
+    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos) {
+        self.cold.handshake_us = known_micros(rtt);
+    }
+
+    /// From the SYN of the receiver to the sender's answer, if neither was sent again.
+    pub(crate) fn set_near_rtt(&mut self, rtt: Nanos) {
+        self.setup.near_us = known_micros(rtt);
+    }
+
+    /// From the SYN of the sender to its answer; 0: unknown.
+    pub(super) fn handshake_rtt(&self) -> Nanos {
+        Nanos::from(self.cold.handshake_us) * NANOS_PER_MICRO
+    }
+
+    /// Between the box and the sender; 0: unknown.
+    pub(super) fn near_rtt(&self) -> Nanos {
+        Nanos::from(self.setup.near_us) * NANOS_PER_MICRO
+    }
+}
+
+/// A time that was measured, in at least 1 µs.
+fn known_micros(time: Nanos) -> u32 {
+    u32::try_from(time / NANOS_PER_MICRO)
+        .unwrap_or(u32::MAX)
+        .max(1)
+}
