@@ -24,6 +24,10 @@ const NEAR: u32 = 1 << 26;
 /// wrong: see [`Gate::is_at_odds`].
 const AT_ODDS: u8 = 3;
 
+/// After a connection was out of sight: how long what an end has sent meanwhile may become known by an
+/// acknowledgement only. A receiver may have SACKed the last of it long ago, and blocks about older gaps come first.
+const UNSURE: Nanos = 10 * SECOND;
+
 /// Why a segment is not believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Refusal {
@@ -96,6 +100,9 @@ struct End {
     /// What it has acknowledged that the other end has not sent here, as the last such segment within
     /// the window said.
     beyond: Option<u32>,
+    /// Out of sight it may have sent more than `nxt`: until the other end has acknowledged later numbers than this, or
+    /// until that time.
+    unsure: Option<(u32, Nanos)>,
 }
 
 impl End {
@@ -142,6 +149,7 @@ impl Gate {
                 newest: mine.iss,
                 refused: 0,
                 beyond: None,
+                unsure: None,
             }
         };
         Gate {
@@ -325,6 +333,12 @@ impl Gate {
             sender.acked_bytes += u64::from(segment.ack.wrapping_sub(sender.acked));
             sender.acked = segment.ack;
         }
+        if receiver
+            .unsure
+            .is_some_and(|(nxt, until)| seq::later(segment.ack, nxt) || now >= until)
+        {
+            receiver.unsure = None;
+        }
         sender.answers = true;
         sender.refused = 0;
         let window = u32::from(segment.window) << sender.scale;
@@ -389,10 +403,16 @@ impl Gate {
             (end.nxt, end.acked, end.newest) = (known.nxt, known.acked, known.nxt);
             end.widen(known.edge, known.edge);
             end.refused = 0;
+            end.unsure = Some((known.nxt, now + UNSURE));
             if let Some(tsval) = other.tsval {
                 (end.ts_recent, end.ts_recent_at) = (tsval, now);
             }
         }
+    }
+
+    /// What lies between the ends has been in sight again for too short a time to say that nothing went by unseen.
+    pub(super) fn is_unsure(&self) -> bool {
+        self.ends.iter().any(|end| end.unsure.is_some())
     }
 
     /// Both ends have acknowledged something: the handshake is complete.

@@ -187,11 +187,12 @@ impl Conn {
             return ctx.emit(pkt, from.other(), segment);
         }
         let gate = self.gate.as_ref();
-        if gate.is_some_and(|gate| gate.shows_another_way(from, segment)) {
-            if self.is_resumed() {
-                self.lose_sight(ctx);
-                return self.pass_out_of_sight(ctx, from, segment, pkt);
-            }
+        let another_way = gate.is_some_and(|gate| gate.shows_another_way(from, segment));
+        if self.is_resumed() && (another_way || self.acks_what_is_unseen(from, segment)) {
+            self.lose_sight(ctx);
+            return self.pass_out_of_sight(ctx, from, segment, pkt);
+        }
+        if another_way {
             self.let_go(ctx, PassReason::UnseenData);
         }
         if let Some(gate) = &mut self.gate {
@@ -293,6 +294,8 @@ impl Conn {
             && self.flows[from.index()]
                 .as_ref()
                 .is_some_and(|f| f.queued());
+        // The packet may have made the box say more, and what is sent now repeats it.
+        self.tell_latest();
         // Only now: what the box has to say of its own comes after the packet.
         if let Some(flow) = &mut self.flows[from.other().index()] {
             if waits {

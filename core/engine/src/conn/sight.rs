@@ -9,7 +9,7 @@ use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment};
 
 use super::Conn;
-use super::gate::Known;
+use super::gate::{Gate, Known};
 use crate::context::Context;
 use crate::{Fate, PassReason, Pkt, Pool, Side, seq};
 
@@ -111,9 +111,16 @@ impl Conn {
         ctx.emit(pkt, from.other(), &segment);
     }
 
-    /// It is followed again, and what is under way is not yet known in full.
+    /// It is followed again, and what went by unseen may not be known in full.
     pub(super) fn is_resumed(&self) -> bool {
-        self.flows.iter().flatten().any(|f| f.is_resumed())
+        let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
+        governed && self.gate.as_ref().is_some_and(Gate::is_unsure)
+    }
+
+    /// A segment acknowledges data that no flow has seen: a later packet of its sender, without data, has told of it.
+    pub(super) fn acks_what_is_unseen(&self, from: Side, segment: &Segment) -> bool {
+        let flow = self.flows[from.other().index()].as_ref();
+        flow.is_some_and(|flow| segment.flags.has(Flags::ACK) && flow.has_not_seen(segment.ack))
     }
 
     /// Of those that are followed again, three refused segments in a row of one end say that something was missed.

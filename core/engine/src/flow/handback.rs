@@ -87,7 +87,6 @@ impl Flow {
                 return self.release_all(ctx, reason);
             }
             self.hands.back_until = None;
-            self.hands.resumed = false;
             self.pacing.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
             ctx.notices.add(self.setup.sender, Happened::TakenOver);

@@ -206,8 +206,6 @@ pub(crate) struct Hands {
     pass: Option<PassReason>,
     /// Its sender repairs until this has been acknowledged.
     back_until: Option<u64>,
-    /// It was out of sight, and has not been taken over again since.
-    resumed: bool,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     /// Where the sender retransmitted last, if that was not at `una`.

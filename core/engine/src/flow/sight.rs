@@ -58,11 +58,11 @@ impl Flow {
         }
         self.view.restart_rounds();
         self.hands.back_until = Some(self.board.nxt());
-        self.hands.resumed = true;
     }
 
-    /// It is followed again, and not in the box's hands yet.
-    pub(crate) fn is_resumed(&self) -> bool {
-        self.hands.resumed && self.hands.pass.is_none()
+    /// It acknowledges more than has come from the sender.
+    pub(crate) fn has_not_seen(&self, ack: u32) -> bool {
+        let offset = seq::offset(self.setup.iss, ack, self.board.una());
+        self.hands.pass.is_none() && offset.is_some_and(|ack| ack > self.board.nxt())
     }
 }
