@@ -130,6 +130,13 @@ impl Path {
         self.max_rtt = self.max_rtt.max(rtt);
     }
 
+    /// Begins with what somebody else has measured of late: the least RTT, and the largest delivery rate.
+    pub fn expect(&mut self, min_rtt: Nanos, max_bw: ByteRate, now: Nanos) {
+        self.min_rtt = min_rtt;
+        self.recent.on_rtt(min_rtt, now);
+        self.max_bw = self.recent_rate.on_rate(max_bw, now);
+    }
+
     /// Takes a delivery rate in that was measured at `now`. One that the application has limited
     /// counts if it is larger than what is known, and no time passes with it, as in BBR.
     pub fn on_rate(&mut self, sample: &RateSample, now: Nanos) {

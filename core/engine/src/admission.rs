@@ -125,6 +125,11 @@ impl Admission {
         share.connections += 1;
     }
 
+    /// One more, which is open already.
+    pub(crate) fn add(&mut self, bucket: Bucket) {
+        self.by_prefix[usize::from(bucket.0)].connections += 1;
+    }
+
     /// Its handshake is not under way any more.
     pub(crate) fn end_handshake(&mut self, bucket: Bucket) {
         let share = &mut self.by_prefix[usize::from(bucket.0)];

@@ -102,6 +102,12 @@ totals! {
         counter known_data, One;
         /// Connections seen from their SYN.
         counter connections, One;
+        /// Connections that another box has told of.
+        counter introduced, One;
+        /// Those for which there was no place, or which policy leaves alone here.
+        counter introduced_in_vain, One;
+        /// Those that were then seen here, and are followed.
+        counter adopted, One;
         /// Handshakes forgotten to make room for newer ones.
         counter half_open_evicted, One;
         /// Flows (directions) governed.

@@ -1,6 +1,7 @@
 //! The engine: the flow table, and the way of a packet through it.
 
 mod export;
+mod introductions;
 mod passing;
 mod places;
 

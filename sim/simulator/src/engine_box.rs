@@ -1,7 +1,9 @@
 //! The engine as a box in the middle.
 
 use windlass_cc::Catalog;
-use windlass_engine::{Decide, Engine, FlowInfo, Limits, Nanos, Pkt, Side, Tx, TxChecksum};
+use windlass_engine::{
+    Decide, Engine, FlowInfo, Introduction, Limits, Nanos, Pkt, Side, Tx, TxChecksum,
+};
 use windlass_wire::complete_checksum;
 
 use crate::stalls::Stalls;
@@ -125,6 +127,23 @@ impl EngineBox {
     pub fn wake(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
         self.engine.lose_sight(now, &mut self.pool, &mut self.txs);
         self.deliver(out);
+    }
+
+    /// Tells another box of its connections, as two do that stand by for each other.
+    pub fn introduce_to(&mut self, other: &mut EngineBox, now: Nanos) {
+        let mut told = Vec::new();
+        let whole = usize::MAX;
+        self.engine
+            .introduce(now, 0, whole, |each| told.push(each.to_bytes()));
+        for bytes in told {
+            let introduction = Introduction::from_bytes(&bytes).expect("what was just written");
+            let (pool, txs) = (&mut other.pool, &mut other.txs);
+            other
+                .engine
+                .introduced(now, &introduction, &Catalog::new(), pool, txs);
+            // Its place in the path is elsewhere: nobody sees what it says.
+            other.deliver(&mut Vec::new());
+        }
     }
 
     /// Dies like a process that is killed: whatever it holds is gone.

@@ -402,7 +402,8 @@ impl Gate {
             end.acked_bytes += u64::from(known.acked.wrapping_sub(end.acked));
             (end.nxt, end.acked, end.newest) = (known.nxt, known.acked, known.nxt);
             end.widen(known.edge, known.edge);
-            end.refused = 0;
+            (end.refused, end.answers) = (0, true);
+            end.max_window = end.max_window.max(other.edge.wrapping_sub(other.acked));
             end.unsure = Some((known.nxt, now + UNSURE));
             if let Some(tsval) = other.tsval {
                 (end.ts_recent, end.ts_recent_at) = (tsval, now);

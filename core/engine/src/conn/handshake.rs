@@ -160,7 +160,7 @@ impl Conn {
     }
 
     /// The SYN of another connection that `segment`, a SYN of `from`, answers.
-    fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
+    pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
         self.new_syn
             .filter(|(side, new)| *side == from.other() && answers && new.is_acked_by(segment.ack))
@@ -302,7 +302,7 @@ impl Conn {
             .expect("both SYNs are known when flows are made")
     }
 
-    fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
+    pub(super) fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
         let (mine, peer) = (self.syn(sender), self.syn(sender.other()));
         let timestamps = mine.tsval.is_some() && peer.tsval.is_some();
         let scale_agreed = mine.scale.is_some() && peer.scale.is_some();

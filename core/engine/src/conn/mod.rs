@@ -4,6 +4,7 @@
 mod export;
 mod gate;
 mod handshake;
+mod introduction;
 mod lifetime;
 mod refusal;
 mod sight;
@@ -24,6 +25,8 @@ use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
 pub(crate) use export::Algorithms;
 use gate::Gate;
 pub(crate) use gate::Known;
+pub use introduction::Introduction;
+use introduction::Told;
 use sight::Sight;
 use syn::Syn;
 
@@ -85,6 +88,10 @@ pub(crate) struct Conn {
     pub half_open: bool,
     /// Whoever feeds the engine has been told that its packets are wanted.
     pub followed: bool,
+    /// Another box has told of it.
+    is_introduced: bool,
+    /// When another box was told of it.
+    told: Option<Told>,
     /// When the wheel will call, if it will.
     pub armed_at: Option<Nanos>,
     seed: u64,
@@ -117,6 +124,8 @@ impl Conn {
             bucket,
             half_open: true,
             followed: false,
+            is_introduced: false,
+            told: None,
             armed_at: None,
             seed,
         }

@@ -10,6 +10,7 @@ use windlass_wire::{Flags, Segment};
 
 use super::Conn;
 use super::gate::{Gate, Known};
+use super::syn::Syn;
 use crate::context::Context;
 use crate::{Fate, PassReason, Pkt, Pool, Side, seq};
 
@@ -35,6 +36,10 @@ impl Known {
         if goes_on(self.nxt, before.nxt, FLIGHT_MAX_BYTES) {
             self.nxt = before.nxt;
         }
+        // An older window that comes late takes nothing back.
+        if seq::later(before.edge, self.edge) {
+            self.edge = before.edge;
+        }
         let plausible = clock_goes_on
             && goes_on(before.nxt, self.nxt, UNSEEN_MAX_BYTES)
             && goes_on(before.acked, self.acked, UNSEEN_MAX_BYTES);
@@ -52,6 +57,14 @@ pub(super) struct Sight {
 }
 
 impl Sight {
+    /// Nothing has been seen since, and nothing needs to be before then.
+    pub(super) fn lost(until: Nanos) -> Sight {
+        Sight {
+            newest: [None, None],
+            until,
+        }
+    }
+
     /// Both have been seen, and each acknowledges what the other has sent. What has been seen of one may be a
     /// retransmission: it has sent as much as the other SACKs.
     fn agreed(&self) -> Option<[Known; 2]> {
@@ -86,10 +99,8 @@ impl Conn {
             peer.stop();
         }
         ctx.counters.sight_lost += u64::from(self.sight.is_none());
-        self.sight = Some(Box::new(Sight {
-            newest: [None, None],
-            until: ctx.now + ctx.limits.handshake_timeout,
-        }));
+        let until = ctx.now + ctx.limits.handshake_timeout;
+        self.sight = Some(Box::new(Sight::lost(until)));
     }
 
     /// A packet of a connection that is out of sight goes on, without what boxes say to each other.
@@ -128,6 +139,19 @@ impl Conn {
         self.is_resumed() && self.gate.as_ref().is_some_and(|gate| gate.is_at_odds(from))
     }
 
+    /// A SYN says that its sender has given this connection up, if the other end answers it. True: that has come.
+    fn begins_anew(&mut self, from: Side, segment: &Segment) -> bool {
+        if !segment.flags.has(Flags::ACK) {
+            self.new_syn = Some((from, Syn::read(segment)));
+            return false;
+        }
+        let answered = self.answered_new_syn(from, segment).is_some();
+        if answered {
+            self.sight = None;
+        }
+        answered
+    }
+
     /// A segment while the connection is out of sight. True if it is to be judged as usual again.
     pub(super) fn look<P: Pool>(
         &mut self,
@@ -135,11 +159,13 @@ impl Conn {
         from: Side,
         segment: &Segment,
     ) -> bool {
+        if segment.flags.has(Flags::SYN) {
+            return self.begins_anew(from, segment);
+        }
         let (Some(sight), Some(gate)) = (&mut self.sight, &mut self.gate) else {
             return true;
         };
-        let special = Flags(Flags::SYN.0 | Flags::RST.0);
-        if segment.flags.0 & special.0 != 0 || !segment.flags.has(Flags::ACK) {
+        if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
             return false;
         }
         let before = sight.newest[from.index()].unwrap_or_else(|| gate.known(from));
@@ -160,6 +186,10 @@ impl Conn {
         }
         self.tell_shown_edges();
         ctx.counters.sight_regained += 1;
+        if std::mem::take(&mut self.is_introduced) {
+            ctx.counters.adopted += 1;
+            ctx.counters.flows_governed += self.flows.iter().flatten().count() as u64;
+        }
         true
     }
 }

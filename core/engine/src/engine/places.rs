@@ -39,16 +39,21 @@ impl Engine {
             return Err(PassReason::MemoryLimit);
         }
         self.counters.connections += 1;
-        self.seed = self
-            .seed
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
         let first_end = if swapped { from.other() } else { from };
-        let conn = Conn::new(key, first_end, bucket, now, self.seed);
+        let conn = Conn::new(key, first_end, bucket, now, self.next_seed());
         let index = self.conns.insert(conn) as u32;
         self.table.insert(key, index);
         self.admission.begin(index, now, bucket);
         Ok(index)
+    }
+
+    /// The dice of the next connection.
+    pub(super) fn next_seed(&mut self) -> u64 {
+        self.seed = self
+            .seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        self.seed
     }
 
     /// Takes a connection out of the books that holds nothing any more.

@@ -37,7 +37,7 @@ enum Stage {
 }
 
 /// The other box, as one connection knows it. The guest is inside, the other box outside.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Peer {
     stage: Stage,
     /// SYNs that have carried our hello.

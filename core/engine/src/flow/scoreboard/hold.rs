@@ -129,6 +129,8 @@ impl Hold {
     pub(crate) fn pop_front(&mut self) -> Option<Piece> {
         let piece = self.pieces.pop_front()?;
         self.first_unsent = self.first_unsent.saturating_sub(1);
+        // It may not have been sent from here, and what follows it may be missing.
+        self.pass_missing();
         Some(piece)
     }
 
@@ -274,5 +276,25 @@ impl Hold {
         self.pieces.shrink_to_fit();
         self.order.clear();
         self.order.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_missing_is_never_next_to_be_sent() {
+        let mut hold = Hold::default();
+        hold.push(Piece::arrived(1, 100, 0));
+        hold.push_missing(Piece {
+            missing: true,
+            ..Piece::arrived(100, 200, 0)
+        });
+        hold.push(Piece::arrived(200, 300, 0));
+        assert_eq!(hold.unsent(), Some(0));
+        // It took another way, and has been acknowledged.
+        hold.pop_front();
+        assert_eq!(hold.unsent(), Some(1));
     }
 }
