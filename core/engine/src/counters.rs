@@ -106,6 +106,10 @@ totals! {
         counter introduced, One;
         /// Those for which there was no place, or which policy leaves alone here.
         counter introduced_in_vain, One;
+        /// Connections that were watched from their middle on, to learn what their SYNs had settled.
+        counter strangers, One;
+        /// Those of which it was learnt: they are taken in like one that another box has told of.
+        counter strangers_understood, One;
         /// Those that were then seen here, and are followed.
         counter adopted, One;
         /// Handshakes forgotten to make room for newer ones.

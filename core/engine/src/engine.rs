@@ -4,6 +4,7 @@ mod export;
 mod introductions;
 mod passing;
 mod places;
+mod strangers;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashMap;
@@ -22,6 +23,7 @@ use crate::wheel::Wheel;
 use crate::{FlowInfo, Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, TenantInfo, Tx};
 pub use export::{Carried, StateError};
 use places::is_first_syn;
+use strangers::Strangers;
 
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
@@ -54,6 +56,10 @@ pub struct Engine {
     seed: u64,
     /// What has changed in which connections are followed, since it was last asked for.
     follows: Vec<(FlowKey, Option<u32>)>,
+    /// Connections in mid-flow that are watched; `None`: none is.
+    strangers: Option<Box<Strangers>>,
+    /// Connections that another box has told of, and that were seen here since that was last asked for.
+    adopted: Vec<FlowKey>,
     batch: Vec<Read>,
     /// What was decided about the packets of the last call, if somebody wants to know.
     decisions: Option<Vec<Decision>>,
@@ -82,6 +88,8 @@ impl Engine {
             partial: [true, true],
             seed,
             follows: Vec::new(),
+            strangers: None,
+            adopted: Vec::new(),
             batch: Vec::with_capacity(BATCH_PACKETS),
             decisions: None,
             fresh: Vec::new(),
@@ -205,10 +213,14 @@ impl Engine {
         }
         let (key, swapped) = segment.key.canonical();
         let known = read.index.or_else(|| self.table.get(&key).copied());
-        let wanted = known.is_some() || is_first_syn(segment);
+        let watched = known.is_none() && self.strangers.is_some();
+        let wanted = known.is_some() || watched || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
             let reason = PassReason::BadChecksum;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
+        }
+        if watched && !is_first_syn(segment) {
+            self.watch_stranger(now, (key, swapped), from, segment, pool, out);
         }
         let index = match known {
             Some(index) => index,
@@ -268,6 +280,7 @@ impl Engine {
             self.follow(index);
         }
         self.fired = fired;
+        self.forget_strangers(now);
         if self.is_pressed() {
             self.evict_slow(now, pool, out);
         }
@@ -439,7 +452,12 @@ impl Engine {
     fn follow(&mut self, index: u32) {
         let conn = &mut self.conns[index as usize];
         let wanted = !conn.passes_for_good();
-        if wanted != conn.followed {
+        // The number of another engine may be known by its name.
+        let adopted = conn.take_adopted();
+        if adopted {
+            self.adopted.push(conn.key);
+        }
+        if wanted != conn.followed || adopted {
             conn.followed = wanted;
             self.follows.push((conn.key, wanted.then_some(index)));
         }

@@ -27,7 +27,7 @@ mod seq;
 mod tenants;
 mod wheel;
 
-pub use conn::Introduction;
+pub use conn::{Introduced, Introduction};
 pub use counters::{Counters, PassReason};
 pub use decide::{
     Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,

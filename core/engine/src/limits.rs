@@ -29,6 +29,11 @@ pub struct Limits {
     pub segments_total: u64,
     /// Disjoint SACK ranges remembered per flow. Further blocks are not taken in until holes close.
     pub sack_ranges_per_flow: usize,
+    /// Connections in mid-flow that are watched at once, to govern them ([`crate::Engine::watch_strangers`]). Beyond it others
+    /// pass unwatched.
+    pub strangers: usize,
+    /// One that is not understood for so long is not watched any more, ns.
+    pub stranger_timeout: Nanos,
     /// An established connection without a packet for this long is forgotten, ns.
     pub idle_timeout: Nanos,
     /// A handshake that does not complete for this long is forgotten, ns.
@@ -52,6 +57,8 @@ impl Default for Limits {
             segments_per_flow: 1 << 18,
             segments_total: 1 << 21,
             sack_ranges_per_flow: 1024,
+            strangers: 1024,
+            stranger_timeout: 60 * SECOND,
             idle_timeout: 7200 * SECOND,
             handshake_timeout: 75 * SECOND,
             closed_linger: 10 * SECOND,

@@ -15,6 +15,7 @@ use crate::policy::Policy;
 use crate::recorder_config::RecorderConfig;
 use crate::rule::Rule;
 use crate::settings::{Extent, Said};
+use crate::standby_config::StandbyConfig;
 use crate::switching::SwitchList;
 use crate::tenants::Owner;
 use crate::web_config::WebConfig;
@@ -45,6 +46,8 @@ pub struct Config {
     pub metrics: Option<MetricsListen>,
     /// How much the flight recorder keeps, if there is one.
     pub recorder: Option<RecorderConfig>,
+    /// Another box that stands by, if there is one.
+    pub standby: Option<StandbyConfig>,
     /// The page in the browser, if there is one.
     pub web: Option<WebConfig>,
     /// What verdicts with [`windlass_engine::Switching`] refer to, by number.
@@ -72,6 +75,7 @@ impl Default for Config {
             guard: None,
             metrics: None,
             recorder: None,
+            standby: None,
             web: None,
             switch_lists: Vec::new(),
         }

@@ -14,7 +14,7 @@ use crate::rule::Rule;
 use crate::settings::{self, Known, Said};
 use crate::switching::Lists;
 use crate::tenants;
-use crate::{metrics_config, web_config};
+use crate::{metrics_config, standby_config, web_config};
 
 /// Most rules of a configuration.
 const RULES_MAX: usize = 65_535;
@@ -96,6 +96,9 @@ fn read_first(
     }
     if let Some(value) = file.take("recorder") {
         config.recorder = Some(recorder_config::read(value.section("[recorder]")?)?);
+    }
+    if let Some(value) = file.take("standby") {
+        config.standby = Some(standby_config::read(value.section("[standby]")?)?);
     }
     if let Some(value) = file.take("web") {
         config.web = web_config::read(value.section("[web]")?)?;

@@ -24,6 +24,9 @@ pub struct BoxLimits {
     pub syns_per_second: u32,
     /// Of these, from one prefix (/24 of IPv4, /48 of IPv6).
     pub syns_per_second_per_prefix: u32,
+    /// Packets of unknown connections in mid-flow that each worker looks at, from each side, a second, to learn of them;
+    /// 0: none.
+    pub strangers_per_second: u32,
     /// Memory of the process beside the packet frames, MB. Beyond it new connections pass.
     pub memory_mb: u32,
 }
@@ -35,6 +38,7 @@ impl Default for BoxLimits {
             syns_per_second: 10_000,
             // A fifth is left for everybody else when one prefix floods.
             syns_per_second_per_prefix: 8000,
+            strangers_per_second: 0,
             memory_mb: 4096,
         }
     }
@@ -130,6 +134,12 @@ fn read_of_box(section: &mut Section<'_>) -> Result<BoxLimits, Wrong> {
             0..=SYNS_MAX,
             "SYNs a second",
             &mut limits.syns_per_second_per_prefix,
+        ),
+        (
+            "strangers_per_second",
+            0..=SYNS_MAX,
+            "packets a second",
+            &mut limits.strangers_per_second,
         ),
         ("memory_mb", 1..=MEMORY_MAX_MB, "MB", &mut limits.memory_mb),
     ] {

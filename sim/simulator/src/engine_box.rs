@@ -91,6 +91,12 @@ impl EngineBox {
         self
     }
 
+    /// It learns of connections in mid-flow what their SYNs have settled.
+    pub fn watching_strangers(mut self) -> Self {
+        self.engine.watch_strangers(true);
+        self
+    }
+
     /// Keeps a sample of each flow every `interval`.
     pub fn sample_every(mut self, interval: Nanos) -> Self {
         self.samples = Some(Samples {
@@ -132,15 +138,14 @@ impl EngineBox {
     /// Tells another box of its connections, as two do that stand by for each other.
     pub fn introduce_to(&mut self, other: &mut EngineBox, now: Nanos) {
         let mut told = Vec::new();
-        let whole = usize::MAX;
-        self.engine
-            .introduce(now, 0, whole, |each| told.push(each.to_bytes()));
+        self.engine.introduce(now, 0, (0, usize::MAX), |each| {
+            told.push(each.to_bytes());
+        });
         for bytes in told {
             let introduction = Introduction::from_bytes(&bytes).expect("what was just written");
+            let introduced = introduction.find(&Catalog::new());
             let (pool, txs) = (&mut other.pool, &mut other.txs);
-            other
-                .engine
-                .introduced(now, &introduction, &Catalog::new(), pool, txs);
+            other.engine.introduced(now, &introduced, pool, txs);
             // Its place in the path is elsewhere: nobody sees what it says.
             other.deliver(&mut Vec::new());
         }

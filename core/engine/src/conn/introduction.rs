@@ -5,7 +5,7 @@
 //! that are a little old do no harm.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Catalog, Nanos};
+use windlass_cc::{Catalog, Nanos, Settings};
 use windlass_wire::FlowKey;
 
 use super::gate::{Gate, Known};
@@ -40,7 +40,55 @@ pub struct Introduction {
     flows: [Option<FlowIntroduction>; 2],
 }
 
+/// The same, with its algorithms found in the catalog of this box.
+#[derive(Debug)]
+pub struct Introduced {
+    introduction: Introduction,
+    /// `None`: there is none of that name here.
+    algorithms: [Option<Settings>; 2],
+}
+
+impl Introduced {
+    /// Canonical name of the connection.
+    pub fn key(&self) -> FlowKey {
+        self.introduction.key
+    }
+}
+
 impl Introduction {
+    /// A connection that has been watched from its middle on. `governed`: by side of the sender.
+    pub(super) fn learnt(
+        key: FlowKey,
+        first_end: Side,
+        syns: [Syn; 2],
+        known: [Known; 2],
+        governed: [bool; 2],
+    ) -> Introduced {
+        let introduction = Introduction {
+            key,
+            first_end,
+            syns,
+            no_room: [false; 2],
+            handshake_rtt: [None; 2],
+            known,
+            peer: None,
+            flows: governed.map(|governed| governed.then(FlowIntroduction::unknown)),
+        };
+        Introduced {
+            introduction,
+            algorithms: [None; 2],
+        }
+    }
+
+    /// Finds its algorithms.
+    pub fn find(self, catalog: &Catalog) -> Introduced {
+        let find = |flow: &Option<FlowIntroduction>| flow.as_ref()?.algorithm(catalog);
+        Introduced {
+            algorithms: self.flows.each_ref().map(find),
+            introduction: self,
+        }
+    }
+
     /// As bytes, for another process of the same [`crate::Engine::STATE_FORMAT`].
     ///
     /// # Panics
@@ -75,19 +123,21 @@ impl Introduction {
 pub(crate) struct Told {
     at: Nanos,
     bytes: u32,
+    /// Whom.
+    listener: u32,
 }
 
 impl Conn {
     /// How another box would be told of it now; `None`: nothing of it is governed, or it has been told before, and
     /// little has happened since.
-    pub(crate) fn introduce(&mut self, now: Nanos) -> Option<Introduction> {
+    pub(crate) fn introduce(&mut self, now: Nanos, listener: u32) -> Option<Introduction> {
         let gate = self.gate.as_ref()?;
         let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn) else {
             return None;
         };
         let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
         let lives = self.open && !self.closed && self.pass.is_none() && self.sight.is_none();
-        if !lives || !governed || !self.is_news(gate, now) {
+        if !lives || !governed || !self.is_news(gate, now, listener) {
             return None;
         }
         let known = [gate.known(Side::Inside), gate.known(Side::Outside)];
@@ -107,24 +157,27 @@ impl Conn {
         self.told = Some(Told {
             at: now,
             bytes: bytes_of(gate),
+            listener,
         });
         Some(introduction)
     }
 
-    fn is_news(&self, gate: &Gate, now: Nanos) -> bool {
-        let Some(told) = self.told else { return true };
-        let moved = bytes_of(gate).wrapping_sub(told.bytes);
-        self.last_seen > told.at && (now >= told.at + TELL_AGAIN || moved >= FAR_BYTES)
+    fn is_news(&self, gate: &Gate, now: Nanos, listener: u32) -> bool {
+        let Some(told) = self.told.filter(|told| told.listener == listener) else {
+            return true;
+        };
+        let moved = || bytes_of(gate).wrapping_sub(told.bytes);
+        self.last_seen > told.at && (now >= told.at + TELL_AGAIN || moved() >= FAR_BYTES)
     }
 
     /// It goes on from what another box says of it, out of sight until both ends have been seen. `None`: policy leaves
     /// it alone here.
     pub(crate) fn introduced<P: Pool>(
-        introduction: &Introduction,
+        introduced: &Introduced,
         ctx: &mut Context<'_, P>,
         (bucket, seed): (Bucket, u64),
-        catalog: &Catalog,
     ) -> Option<Conn> {
+        let introduction = &introduced.introduction;
         let Introduction { key, first_end, .. } = *introduction;
         let mut conn = Conn::new(key, first_end, bucket, ctx.now, seed);
         let syns = [Side::Inside, Side::Outside].map(|side| introduction.syn(side));
@@ -145,8 +198,7 @@ impl Conn {
             peer.stop();
         }
         for side in [Side::Inside, Side::Outside] {
-            let told = introduction.flows[side.index()].as_ref();
-            conn.flows[side.index()] = conn.go_on(ctx, side, told, catalog);
+            conn.flows[side.index()] = conn.go_on(ctx, side, introduced);
         }
         let until = ctx.now + ctx.limits.idle_timeout;
         conn.sight = Some(Box::new(Sight::lost(until)));
@@ -159,10 +211,10 @@ impl Conn {
         &self,
         ctx: &mut Context<'_, P>,
         side: Side,
-        told: Option<&FlowIntroduction>,
-        catalog: &Catalog,
+        introduced: &Introduced,
     ) -> Option<Box<Flow>> {
-        let (key, told) = (self.key_from(side), told?);
+        let told = introduced.introduction.flows[side.index()].as_ref()?;
+        let key = self.key_from(side);
         let verdict = ctx.policy.classify(&key, side, ctx.now)?;
         let drawn = ctx.policy.hold_out(&verdict, &key);
         let verdict = match drawn {
@@ -174,7 +226,7 @@ impl Conn {
             drawn: None,
             ..verdict
         };
-        verdict.algorithm = told.algorithm(catalog).unwrap_or(verdict.algorithm);
+        verdict.algorithm = introduced.algorithms[side.index()].unwrap_or(verdict.algorithm);
         let setup = self.setup(side, &verdict);
         let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, ctx.now));
         flow.begin_on(told, ctx.now);
@@ -202,22 +254,25 @@ impl Conn {
         self.is_introduced && self.sight.is_some()
     }
 
+    /// True once, after it was adopted.
+    pub(crate) fn take_adopted(&mut self) -> bool {
+        let adopted = self.is_introduced && self.sight.is_none();
+        self.is_introduced &= !adopted;
+        adopted
+    }
+
     /// It may have gone on elsewhere: another box says so, and here nothing has come for a while.
     pub(crate) fn may_be_elsewhere(&self, now: Nanos) -> bool {
         now >= self.last_seen + QUIET
     }
 
     /// Another box has seen more of it than this one.
-    pub(crate) fn catch_up<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        introduction: &Introduction,
-    ) {
+    pub(crate) fn catch_up<P: Pool>(&mut self, ctx: &mut Context<'_, P>, introduced: &Introduced) {
         self.lose_sight(ctx);
         let Some(sight) = &mut self.sight else { return };
         sight.until = ctx.now + ctx.limits.idle_timeout;
         if let Some(gate) = &mut self.gate {
-            gate.resume(ctx.now, introduction.known);
+            gate.resume(ctx.now, introduced.introduction.known);
         }
     }
 }

@@ -8,6 +8,7 @@ mod introduction;
 mod lifetime;
 mod refusal;
 mod sight;
+mod stranger;
 mod syn;
 
 use serde::{Deserialize, Serialize};
@@ -25,9 +26,10 @@ use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
 pub(crate) use export::Algorithms;
 use gate::Gate;
 pub(crate) use gate::Known;
-pub use introduction::Introduction;
 use introduction::Told;
+pub use introduction::{Introduced, Introduction};
 use sight::Sight;
+pub(crate) use stranger::{Insight, Stranger};
 use syn::Syn;
 
 /// One end of the connection.

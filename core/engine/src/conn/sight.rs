@@ -186,7 +186,7 @@ impl Conn {
         }
         self.tell_shown_edges();
         ctx.counters.sight_regained += 1;
-        if std::mem::take(&mut self.is_introduced) {
+        if self.is_introduced {
             ctx.counters.adopted += 1;
             ctx.counters.flows_governed += self.flows.iter().flatten().count() as u64;
         }

@@ -1,26 +1,26 @@
 //! Connections that move from one box to another, which share nothing but what they tell each other.
 
-use windlass_cc::Catalog;
 use windlass_wire::FlowKey;
 
 use super::Engine;
-use crate::conn::{Conn, Introduction};
+use crate::conn::{Conn, Introduced, Introduction};
 use crate::{Nanos, Pool, Tx};
 
 impl Engine {
     /// Tells `each` of the governed connections that another box does not know well, beginning with this place of the
-    /// table, and looking at so many at most. The place to go on from; 0 after the last.
+    /// table, and looking at so many at most. The place to go on from; 0 after the last. `listener`: a number for the other
+    /// box; to another one everything is news.
     pub fn introduce(
         &mut self,
         now: Nanos,
-        place: usize,
-        most: usize,
+        listener: u32,
+        (place, most): (usize, usize),
         mut each: impl FnMut(Introduction),
     ) -> usize {
         let end = place.saturating_add(most).min(self.conns.capacity());
         for index in place..end {
             if let Some(conn) = self.conns.get_mut(index)
-                && let Some(introduction) = conn.introduce(now)
+                && let Some(introduction) = conn.introduce(now, listener)
             {
                 each(introduction);
             }
@@ -33,29 +33,28 @@ impl Engine {
     pub fn introduced<P: Pool>(
         &mut self,
         now: Nanos,
-        introduction: &Introduction,
-        catalog: &Catalog,
+        introduced: &Introduced,
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        if let Some(&index) = self.table.get(&introduction.key) {
-            return self.hear_again(now, index, introduction, catalog, pool, out);
+        if let Some(&index) = self.table.get(&introduced.key()) {
+            return self.hear_again(now, index, introduced, pool, out);
         }
         self.counters.introduced += 1;
         if self.conns.len() >= self.limits.flows || self.memory_full || self.bypass {
             self.counters.introduced_in_vain += 1;
             return;
         }
-        let bucket = self.admission.bucket(introduction.key.src);
+        let bucket = self.admission.bucket(introduced.key().src);
         let seed = self.next_seed();
         let (mut ctx, ..) = self.split(now, pool, out);
-        let conn = Conn::introduced(introduction, &mut ctx, (bucket, seed), catalog);
+        let conn = Conn::introduced(introduced, &mut ctx, (bucket, seed));
         let Some(conn) = conn else {
             self.counters.introduced_in_vain += 1;
             return;
         };
         let index = self.conns.insert(conn) as u32;
-        self.table.insert(introduction.key, index);
+        self.table.insert(introduced.key(), index);
         self.admission.add(bucket);
         self.arm_again(index, now);
         self.follow(index);
@@ -65,8 +64,7 @@ impl Engine {
         &mut self,
         now: Nanos,
         index: u32,
-        introduction: &Introduction,
-        catalog: &Catalog,
+        introduced: &Introduced,
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
@@ -74,11 +72,11 @@ impl Engine {
         let conn = &mut conns[index as usize];
         if conn.is_only_introduced() {
             let place = (conn.bucket, ctx.limits.flows as u64 ^ u64::from(index));
-            if let Some(newer) = Conn::introduced(introduction, &mut ctx, place, catalog) {
+            if let Some(newer) = Conn::introduced(introduced, &mut ctx, place) {
                 conn.replace(newer);
             }
         } else if conn.may_be_elsewhere(now) {
-            conn.catch_up(&mut ctx, introduction);
+            conn.catch_up(&mut ctx, introduced);
             ctx.notices.name(conn);
         }
         self.arm_again(index, now);
@@ -104,6 +102,22 @@ impl Engine {
             conn.lose_sight(&mut ctx);
             self.arm_again(index, now);
         }
+    }
+
+    /// Another engine of this box has seen the connection, which was introduced to all of them.
+    pub fn leave_to_another(&mut self, key: &FlowKey) {
+        let index = self.table.get(&key.canonical().0).copied();
+        let only = |index: &u32| self.conns[*index as usize].is_only_introduced();
+        if let Some(index) = index.filter(only) {
+            // Its packets are still wanted.
+            self.conns[index as usize].followed = false;
+            self.forget(index);
+        }
+    }
+
+    /// Tells `each` of the connections that were introduced, and have been seen here since the last call.
+    pub fn take_adopted(&mut self, each: impl FnMut(FlowKey)) {
+        self.adopted.drain(..).for_each(each);
     }
 
     fn arm_again(&mut self, index: u32, now: Nanos) {

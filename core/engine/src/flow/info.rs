@@ -44,6 +44,8 @@ metrics! {
         gauge rttvar_us: u64, Microseconds;
         /// Segment size.
         gauge mss_bytes: u64, Bytes;
+        /// Shift of the receiver's window field (RFC 7323).
+        gauge wscale: u64, One;
         /// Cumulatively acknowledged.
         counter bytes_acked: u64, Bytes;
         /// Received from the sender.
@@ -180,6 +182,7 @@ impl Flow {
             srtt_us: micros(path.srtt),
             rttvar_us: micros(path.rttvar),
             mss_bytes: path.mss.into(),
+            wscale: self.setup.scale.into(),
             bytes_acked: self.board.una().saturating_sub(1),
             bytes_seen: self.board.nxt().saturating_sub(1),
             lost_segments: tally.lost,

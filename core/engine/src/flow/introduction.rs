@@ -8,7 +8,8 @@ use super::Flow;
 /// The algorithm of a flow, and what has been measured of its path.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct FlowIntroduction {
-    settings: SettingsByName,
+    /// `None`: that which policy names.
+    settings: Option<SettingsByName>,
     srtt: Nanos,
     rttvar: Nanos,
     min_rtt: Nanos,
@@ -18,9 +19,21 @@ pub(crate) struct FlowIntroduction {
 }
 
 impl FlowIntroduction {
+    /// Nothing is known of its path yet.
+    pub(crate) fn unknown() -> FlowIntroduction {
+        FlowIntroduction {
+            settings: None,
+            srtt: 0,
+            rttvar: 0,
+            min_rtt: Nanos::MAX,
+            max_rtt: 0,
+            max_bw: 0,
+        }
+    }
+
     /// The algorithm, if there is one of its name here.
     pub(crate) fn algorithm(&self, catalog: &Catalog) -> Option<Settings> {
-        self.settings.find(catalog)
+        self.settings.as_ref()?.find(catalog)
     }
 }
 
@@ -29,7 +42,7 @@ impl Flow {
     pub(crate) fn introduce(&self) -> Option<FlowIntroduction> {
         let path = self.host.path();
         self.hands.pass.is_none().then(|| FlowIntroduction {
-            settings: self.verdict.algorithm.by_name(),
+            settings: Some(self.verdict.algorithm.by_name()),
             srtt: path.srtt,
             rttvar: path.rttvar,
             min_rtt: path.recent_min_rtt(),
