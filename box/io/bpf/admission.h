@@ -69,4 +69,25 @@ static __always_inline int is_admitted(const union address *src, __u32 socket)
 	       has_turn(&of_socket->due, of_socket->each, now);
 }
 
+/* When the packets of unknown connections that were taken so far would have come at the rate that is allowed, ns:
+ * of each socket. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_SOCKETS);
+	__type(key, __u32);
+	__type(value, __u64);
+} strangers_of_socket SEC(".maps");
+
+/* Whether the worker looks at this packet of a connection that it does not know, to learn of it. */
+static __always_inline int is_watched(__u32 socket)
+{
+	__u32 each = setting(STRANGER_NS);
+	__u64 *due;
+
+	if (!each)
+		return 0;
+	due = bpf_map_lookup_elem(&strangers_of_socket, &socket);
+	return due && has_turn(due, each, bpf_ktime_get_ns());
+}
+
 #endif

@@ -18,6 +18,7 @@ enum {
 	ALL_FLOWS,	/* 1: packets of every connection are taken, `followed` is not looked at */
 	PREFIX_SYN_NS,	/* time of one SYN at the rate of a source prefix, ns; 0: any rate */
 	SEED,		/* keeps others from choosing who shares a share */
+	STRANGER_NS,	/* time of one packet of unknown connections, ns; 0: none is taken */
 	CONTROL_ENTRIES,
 };
 

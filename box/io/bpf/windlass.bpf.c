@@ -45,7 +45,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	const struct tcphdr *tcp;
 	enum unparsed why;
 	__u32 socket, *number;
-	int follows, verdict;
+	int follows, begins, verdict;
 
 	if (!setting(TAKE))
 		return pass(PASSED_BYPASS);
@@ -62,11 +62,12 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	socket = first_socket + ctx->rx_queue_index;
 	number = find_followed(&segment);
 	follows = number || setting(ALL_FLOWS);
-	if (!follows && (!tcp->syn || tcp->ack || tcp->rst))
+	begins = tcp->syn && !tcp->ack && !tcp->rst;
+	if (!follows && !begins && (tcp->syn || tcp->fin || tcp->rst || !is_watched(socket)))
 		return pass(PASSED_NOT_FOLLOWED);
 	if (!is_read(ctx->rx_queue_index, follows, number ? *number : NO_NUMBER))
 		return pass(PASSED_UNREAD);
-	if (!follows && !is_admitted(&segment.net.src, socket))
+	if (!follows && begins && !is_admitted(&segment.net.src, socket))
 		return pass(PASSED_SYN_RATE);
 	tell_arrival(ctx);
 	verdict = bpf_redirect_map(&xsks, socket, XDP_PASS);

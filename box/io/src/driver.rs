@@ -143,6 +143,8 @@ pub struct Follows {
     pub syns_per_second: u32,
     /// Of these, from one prefix (/24 of IPv4, /48 of IPv6).
     pub syns_per_second_per_prefix: u32,
+    /// Packets of unknown connections in mid-flow that each driver takes from each side, a second. 0: none.
+    pub strangers_per_second: u32,
 }
 
 /// How packets are obtained.

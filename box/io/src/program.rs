@@ -135,6 +135,7 @@ impl Program {
         let of_prefix = follows.syns_per_second_per_prefix;
         switches.set(Control::PrefixSynNs, ns_each(of_prefix))?;
         switches.set(Control::Seed, config.seed)?;
+        switches.set(Control::StrangerNs, ns_each(follows.strangers_per_second))?;
         switches.set(Control::MaxFrame, max_frame)
     }
 

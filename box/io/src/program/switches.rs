@@ -19,6 +19,7 @@ pub(super) enum Control {
     AllFlows = 4,
     PrefixSynNs = 5,
     Seed = 6,
+    StrangerNs = 7,
 }
 
 /// What a running worker may change.

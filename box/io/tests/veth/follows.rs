@@ -145,6 +145,7 @@ fn syns_beyond_the_rate_go_by_the_bridge() {
             flows: 1000,
             syns_per_second: in_all,
             syns_per_second_per_prefix: of_prefix,
+            ..Follows::default()
         };
         let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
             return;
@@ -165,6 +166,33 @@ fn syns_beyond_the_rate_go_by_the_bridge() {
         let all = counters.taken + counters.passed_syn_rate;
         assert!(all >= CONNECTIONS, "{counters:?}");
         assert!(counters.passed_syn_rate > 0, "{counters:?}, {took:?}");
+    }
+}
+
+/// Packets of connections that nobody follows are shown to the worker at a limited rate, and go on in any case.
+#[test]
+fn strangers_are_shown_at_a_limited_rate() {
+    for per_second in [0, 40] {
+        let Some(lab) = Lab::new(1500) else { return };
+        let follows = Follows {
+            flows: 10,
+            strangers_per_second: per_second,
+            ..Follows::default()
+        };
+        let Some(box_) = Forwarder::start(&lab, following(follows), 1) else {
+            return;
+        };
+        let (client, server) = lab.connect(5000);
+        let began = std::time::Instant::now();
+        exchange(&client, &server, MIB);
+        let took = began.elapsed();
+        let counters = box_.stop().counters;
+        // A quarter of a second's at once, of each side, and what the rate allows meanwhile; the SYN, besides.
+        let allowed = |rate: u32| {
+            u64::from(rate) / 2 + 2 + (2.0 * took.as_secs_f64() * f64::from(rate)).ceil() as u64
+        };
+        assert!(counters.taken <= 1 + allowed(per_second), "{counters:?}");
+        assert!(per_second == 0 || counters.taken > 10, "{counters:?}");
     }
 }
 
