@@ -108,6 +108,7 @@ fn line(flow: &FlowReport) -> String {
     );
     add("minrtt", millis(figures.min_rtt_us));
     add("mss", figures.mss_bytes.to_string());
+    add("wscale", figures.wscale.to_string());
     add("delivery_rate", rate(figures.delivery_rate_bps));
     if let Some(pacing_rate) = figures.pacing_rate_bps {
         add("pacing_rate", rate(pacing_rate));

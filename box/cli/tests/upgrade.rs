@@ -6,26 +6,21 @@
 mod netns;
 
 use std::fs;
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 
-use netns::{Daemon, Lab, MEGABYTE, PLACE, PROGRAM, Transfer, lab};
+use netns::{Chats, Daemon, Lab, MEGABYTE, PLACE, PROGRAM, Transfer, lab};
 
 const UPGRADES_IN_TEST: usize = 5;
 const CHATS_IN_TEST: usize = 20;
-/// Of a chat, bytes; and between two answers of it.
-const WORD_BYTES: usize = 700;
-const CHAT_PAUSE: Duration = Duration::from_millis(50);
+/// Between two looks.
+const PAUSE: Duration = Duration::from_millis(50);
 /// The box may govern nothing for so long, and machines on which this runs stand still for as long themselves.
 const STALL_MAX: Duration = Duration::from_millis(400);
 
@@ -65,7 +60,7 @@ fn wait_governed(daemon: &Daemon, all: usize) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while governed(daemon) < all {
         assert!(Instant::now() < deadline, "{} of {all}", governed(daemon));
-        thread::sleep(CHAT_PAUSE);
+        thread::sleep(PAUSE);
     }
 }
 
@@ -80,67 +75,6 @@ fn program(lab: &Lab, name: &str, lines: &str) -> PathBuf {
 fn number(name: &str, default: usize) -> usize {
     let given = std::env::var(name);
     given.map_or(default, |number| number.parse().unwrap())
-}
-
-/// Connections that ask and answer now and then; each second one has asked once, and is silent from then on.
-struct Chats {
-    over: Arc<AtomicBool>,
-    clients: Vec<JoinHandle<()>>,
-}
-
-impl Chats {
-    fn start(lab: &Lab, count: usize) -> Chats {
-        let over = Arc::new(AtomicBool::new(false));
-        let address: SocketAddr = "10.77.0.1:8100".parse().unwrap();
-        let listener = lab.spawn("a", move || TcpListener::bind(address).unwrap());
-        let listener = listener.join().unwrap();
-        thread::spawn(move || {
-            for stream in listener.incoming().take(count) {
-                let mut stream = stream.unwrap();
-                thread::spawn(move || {
-                    let mut word = [0; WORD_BYTES];
-                    while stream.read_exact(&mut word).is_ok() {
-                        stream.write_all(&word).unwrap();
-                    }
-                });
-            }
-        });
-        let client = |number: usize| {
-            let over = Arc::clone(&over);
-            lab.spawn("b", move || {
-                let mut stream = TcpStream::connect(address).unwrap();
-                stream
-                    .set_read_timeout(Some(Duration::from_secs(20)))
-                    .unwrap();
-                let mut said = 0u8;
-                loop {
-                    said = said.wrapping_add(1);
-                    stream.write_all(&[said; WORD_BYTES]).unwrap();
-                    let mut word = [0; WORD_BYTES];
-                    stream.read_exact(&mut word).expect("an answer");
-                    assert_eq!(word, [said; WORD_BYTES]);
-                    let silent = !number.is_multiple_of(2);
-                    while !over.load(Ordering::Acquire) && silent {
-                        thread::sleep(CHAT_PAUSE);
-                    }
-                    if over.load(Ordering::Acquire) && said > 1 {
-                        return;
-                    }
-                    thread::sleep(CHAT_PAUSE);
-                }
-            })
-        };
-        let clients = (0..count).map(client).collect();
-        Chats { over, clients }
-    }
-
-    /// All have had all of their answers, the silent ones a last one.
-    fn finish(self) {
-        self.over.store(true, Ordering::Release);
-        self.clients
-            .into_iter()
-            .for_each(|client| client.join().unwrap());
-    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Counters, FlowInfo, Histograms, TenantInfo};
+use windlass_engine::{Counters, FlowInfo, Histograms, Introduced, TenantInfo};
 use windlass_io::DriverStats;
 use windlass_metric::{histograms, one_two_five};
 use windlass_policy::Policy;
@@ -14,6 +14,7 @@ use windlass_record::{Part, RecorderStats};
 use windlass_wire::FlowKey;
 
 use crate::heart::Heart;
+use crate::introducing::Told;
 use crate::recorder;
 use crate::upgrade::{Decision, WorkerState};
 
@@ -49,6 +50,16 @@ pub(crate) enum Command {
     /// Copies records of the flight recorder from this position on into the memory that is brought. No answer: there is no
     /// recorder.
     Record(u64, Vec<u8>, Sender<Option<Part>>),
+    /// What another box, by its number, has not been told of.
+    Introduce(u32, Sender<Told>),
+    /// Another box has told of these.
+    Introduced(Arc<Vec<Introduced>>),
+    /// These have ended where the other box has seen them.
+    EndedElsewhere(Arc<Vec<FlowKey>>),
+    /// Those that were introduced, and that this worker has seen.
+    Adopted(Sender<Vec<FlowKey>>),
+    /// Those that another worker has seen.
+    LeaveToAnother(Arc<Vec<FlowKey>>),
     /// From now on new connections pass, or not any more: the process has as much memory as it may.
     MemoryFull(bool),
     /// Descriptors of the driver, for another process.
@@ -196,6 +207,34 @@ impl Workers {
     /// All stand still. What each knows, in turn.
     pub(crate) fn hand_over(&self, decision: &Arc<Decision>) -> Result<Vec<WorkerState>, NotGiven> {
         self.ask_each(|answer| Command::HandOver(answer, Arc::clone(decision)))
+    }
+
+    /// What another box, by its number, has not been told of.
+    pub(crate) fn introduce(&self, listener: u32) -> Result<Told, Unanswered> {
+        let mut all = Told::default();
+        for part in self.ask(|answer| Command::Introduce(listener, answer))? {
+            all.introductions.extend(part.introductions);
+            all.ended.extend(part.ended);
+        }
+        Ok(all)
+    }
+
+    /// Another box has told of connections, and of ends. Which worker will see them, nobody knows: all wait for them,
+    /// until one has seen them.
+    pub(crate) fn introduced(
+        &self,
+        introduced: &Arc<Vec<Introduced>>,
+        ended: &Arc<Vec<FlowKey>>,
+    ) -> Result<(), Unanswered> {
+        self.tell(|| Command::Introduced(Arc::clone(introduced)));
+        self.tell(|| Command::EndedElsewhere(Arc::clone(ended)));
+        if self.count() == 1 {
+            return Ok(());
+        }
+        let adopted = self.ask(Command::Adopted)?.into_iter().flatten();
+        let adopted = Arc::new(adopted.collect::<Vec<FlowKey>>());
+        self.tell(|| Command::LeaveToAnother(Arc::clone(&adopted)));
+        Ok(())
     }
 
     pub(crate) fn set_memory_full(&self, full: bool) {

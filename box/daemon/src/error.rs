@@ -28,6 +28,9 @@ pub enum RunError {
         /// Why not.
         reason: String,
     },
+    /// The other box cannot be told of connections, or not heard.
+    #[error("[standby]: {0}")]
+    Standby(String),
     /// Somebody answers at the control socket.
     #[error(
         "another windlass runs: pid {pid} has the control socket {} (stop it, or name another socket \

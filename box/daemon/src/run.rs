@@ -23,6 +23,7 @@ use crate::memory::{self, Saver};
 use crate::open::Opened;
 use crate::recorder::NANOS_PER_SECOND;
 use crate::service::Service;
+use crate::standby::Doorway;
 use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::upgrade::{Predecessor, Upgrade};
@@ -98,6 +99,7 @@ pub fn run(
         None => Supervisor::open(&settings, &handler, recording, &events)?,
         Some(other) => Supervisor::take_over(&settings, &handler, recording, &events, other)?,
     };
+    let begins = predecessor.is_none();
     if let Some(other) = predecessor {
         other.say_running();
     }
@@ -118,16 +120,18 @@ pub fn run(
     let Entrance {
         socket,
         metrics,
+        doorway,
         claim,
     } = entrance;
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
     let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
     let scraped = scraped.transpose().map_err(RunError::thread)?;
+    let standby = doorway.start(&handler, begins)?;
     let outcome = watch(&mut supervisor, &mut service, &handler, &reader, &incoming);
     if !handler.upgrade.is_done() {
         service.stopping();
     }
-    drop((server, scraped, lookout));
+    drop((server, scraped, standby, lookout));
     let ended = supervisor.end();
     let last = match handler.upgrade.is_done() {
         true => "another process goes on with every flow",
@@ -144,6 +148,7 @@ pub fn run(
 struct Entrance {
     socket: Socket,
     metrics: Option<metrics::Listener>,
+    doorway: Doorway,
     claim: InterfaceClaim,
 }
 
@@ -153,6 +158,7 @@ impl Entrance {
         Ok(Entrance {
             socket: Socket::bind(&settings.control_socket)?,
             metrics: metrics.transpose()?,
+            doorway: Doorway::open(settings)?,
             claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
         })
     }

@@ -82,7 +82,9 @@ impl SessionWorkers {
         };
         let mut started = Ok(());
         let parts = pairs.into_iter().zip(commands).zip(processors);
-        for (queue, (((driver, engine), commands), processor)) in parts.enumerate() {
+        let follows = settings.driver.follows.unwrap_or_default();
+        for (queue, (((driver, mut engine), commands), processor)) in parts.enumerate() {
+            engine.watch_strangers(follows.strangers_per_second > 0);
             let probe = recorder.map(Recorder::probe);
             let heart = Arc::clone(&workers.hearts()[queue]);
             let told = handler.events.clone();

@@ -7,7 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use windlass_engine::Limits;
 use windlass_io::{DriverConfig, Follows, Prefer, monotonic_ns};
-use windlass_policy::{Config, IoMode, MetricsListen, Overrides, Policy, Priority, RecorderConfig};
+use windlass_policy::{
+    Config, IoMode, MetricsListen, Overrides, Policy, Priority, RecorderConfig, StandbyConfig,
+};
 
 use crate::{RunError, TraceSettings};
 
@@ -30,6 +32,8 @@ pub struct Settings {
     pub control_socket: PathBuf,
     /// Where metrics can be scraped.
     pub metrics: Option<MetricsListen>,
+    /// Another box that stands by, if there is one.
+    pub standby: Option<StandbyConfig>,
     /// How much the flight recorder keeps, if there is one.
     pub recorder: Option<RecorderConfig>,
     /// What to record.
@@ -95,6 +99,7 @@ impl Settings {
                     flows: u32::try_from(config.limits.flows).unwrap_or(u32::MAX),
                     syns_per_second: config.box_limits.syns_per_second,
                     syns_per_second_per_prefix: config.box_limits.syns_per_second_per_prefix,
+                    strangers_per_second: config.box_limits.strangers_per_second,
                 }),
                 seed: seed() as u32,
                 prefer: match device.mode {
@@ -111,6 +116,7 @@ impl Settings {
             limits: config.limits,
             control_socket: PathBuf::from(&device.control_socket),
             metrics: config.metrics.clone(),
+            standby: config.standby.clone(),
             recorder: config.recorder,
             trace,
             waits: true,

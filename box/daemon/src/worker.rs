@@ -5,13 +5,15 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
+use windlass_engine::{Engine, Introduced, Nanos, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
+use windlass_wire::FlowKey;
 
 use crate::command::{Command, Status, WorkerHistograms};
 use crate::events::Events;
 use crate::heart::Heart;
+use crate::introducing::Introducing;
 use crate::recorder::PART_BYTES;
 use crate::telling::Telling;
 use crate::trace::Probe;
@@ -51,6 +53,9 @@ pub(crate) struct Worker<D> {
     events: Events,
     /// Who has asked for all flows.
     telling: Telling,
+    introducing: Introducing,
+    /// Connections that another box has told of, and that have been seen here since somebody last asked.
+    adopted: Vec<FlowKey>,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
@@ -80,6 +85,8 @@ impl<D: Driver> Worker<D> {
             tape: None,
             events,
             telling: Telling::default(),
+            introducing: Introducing::default(),
+            adopted: Vec::new(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
@@ -118,7 +125,8 @@ impl<D: Driver> Worker<D> {
                 Next::Leave => return Ok(()),
             }
             let tells = self.telling.tell(&self.engine);
-            if self.turn()? == 0 && !tells {
+            let introduces = self.introducing.tell(&mut self.engine, monotonic_ns());
+            if self.turn()? == 0 && !tells && !introduces {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
                 let sleep = due.into_iter().flatten().min();
@@ -156,8 +164,13 @@ impl<D: Driver> Worker<D> {
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
         // Before anything leaves: the answer to a SYN must find the connection followed.
         let driver = &mut self.driver;
-        self.engine
-            .take_follows(|key, number| driver.follow(&key, number));
+        let introducing = &mut self.introducing;
+        self.engine.take_follows(|key, number| {
+            driver.follow(&key, number);
+            if number.is_none() {
+                introducing.end(key);
+            }
+        });
         self.transmit(now)?;
         let events = &self.events;
         let lost = self.engine.take_notices(|notice| events.notice(notice));
@@ -283,6 +296,18 @@ impl<D: Driver> Worker<D> {
                 Ok(Command::Record(from, into, answer)) => {
                     _ = answer.send(self.recorded(from, into));
                 }
+                Ok(Command::Introduce(listener, answer)) => self.introducing.ask(listener, answer),
+                Ok(Command::Introduced(introduced)) => self.introduced(&introduced)?,
+                Ok(Command::EndedElsewhere(keys)) => self.end_elsewhere(&keys)?,
+                Ok(Command::Adopted(answer)) => {
+                    let adopted = &mut self.adopted;
+                    self.engine.take_adopted(|key| adopted.push(key));
+                    _ = answer.send(std::mem::take(adopted));
+                }
+                Ok(Command::LeaveToAnother(keys)) => {
+                    keys.iter()
+                        .for_each(|key| self.engine.leave_to_another(key));
+                }
                 Ok(Command::MemoryFull(full)) => self.engine.set_memory_full(full),
                 Ok(Command::Share(answer)) => _ = answer.send(self.driver.share()),
                 Ok(Command::HandOver(answer, decision)) => {
@@ -295,6 +320,25 @@ impl<D: Driver> Worker<D> {
                 Err(TryRecvError::Empty) => return Ok(Next::Turn),
             }
         }
+    }
+
+    /// Another box has told of connections.
+    fn introduced(&mut self, introduced: &[Introduced]) -> io::Result<()> {
+        let now = monotonic_ns();
+        for each in introduced {
+            let (driver, tx) = (&mut self.driver, &mut self.tx);
+            self.engine.introduced(now, each, driver, tx);
+        }
+        self.transmit(now)
+    }
+
+    fn end_elsewhere(&mut self, keys: &[FlowKey]) -> io::Result<()> {
+        let now = monotonic_ns();
+        for key in keys {
+            let (driver, tx) = (&mut self.driver, &mut self.tx);
+            self.engine.ended_elsewhere(now, key, driver, tx);
+        }
+        self.transmit(now)
     }
 
     /// All that this worker knows, with nothing on its way.

@@ -35,9 +35,14 @@ impl Daemon {
 
     /// With no more than these.
     pub fn with(lab: &Lab, arguments: &[&str]) -> Daemon {
-        let control = lab.folder.path().join("w.sock");
+        Daemon::within(lab, "m", arguments)
+    }
+
+    /// In another namespace.
+    pub fn within(lab: &Lab, place: &str, arguments: &[&str]) -> Daemon {
+        let control = lab.folder.path().join(format!("{place}.sock"));
         let plugins = lab.folder.path().join("plugins");
-        let mut command = lab.command("m", PROGRAM);
+        let mut command = lab.command(place, PROGRAM);
         command
             .args(["run", "--control"])
             .arg(&control)

@@ -1,5 +1,6 @@
 //! Three namespaces in a row, a box in the middle one, and a transfer from one end to the other.
 
+mod chats;
 mod daemon;
 mod transfer;
 
@@ -11,6 +12,8 @@ use std::thread::{self, JoinHandle};
 use nix::sched::{CloneFlags, setns};
 use tempfile::TempDir;
 
+#[allow(unused_imports, reason = "each test has its part")]
+pub use chats::Chats;
 #[allow(unused_imports, reason = "each test has its part")]
 pub use daemon::Daemon;
 #[allow(unused_imports, reason = "each test has its part")]

@@ -110,6 +110,8 @@ pub(crate) struct Condition {
     /// Workers of this session that have panicked, in words, and how many have since the start.
     pub lost_workers: Vec<String>,
     pub workers_panicked: u64,
+    /// Why another box is not told of connections.
+    pub standby_lost: Option<String>,
     /// Why nothing is recorded any more.
     pub trace_failed: Option<Arc<OnceLock<String>>>,
 }
@@ -141,6 +143,11 @@ impl Condition {
                 mend: "look at what windlass has said, and start it again when it suits".to_owned(),
             });
         }
+        all.extend(self.standby_lost.iter().map(|what| Trouble {
+            what: what.clone(),
+            mend: "start windlass there, and look whether both have the same [standby] key and each other's address"
+                .to_owned(),
+        }));
         all.extend(failed.map(|what| Trouble {
             what: what.clone(),
             mend: "make room, then start windlass again".to_owned(),

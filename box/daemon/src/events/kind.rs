@@ -113,6 +113,12 @@ kinds! {
     TrialStarted = "trial_started", Info;
     /// A trial has ended.
     TrialEnded = "trial_ended", Info;
+    /// Connections of the process before are known, and governed again once both of their ends are seen to agree.
+    Remembered = "remembered", Info;
+    /// Another box is told of connections, or tells of its own.
+    StandbyFound = "standby_found", Notice;
+    /// Another box is not told of connections any more, or says nothing of its own.
+    StandbyLost = "standby_lost", Warning;
     /// More happened at once than the queue of events holds; the number says how much was lost.
     EventsLost = "events_lost", Warning;
 }

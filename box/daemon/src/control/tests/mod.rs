@@ -93,6 +93,7 @@ pub(crate) fn info(port: u16) -> FlowInfo {
             srtt_us: 25_500,
             rttvar_us: 1_000,
             mss_bytes: 1448,
+            wscale: 7,
             held_bytes: 4344,
             held_packets: 3,
             held_packets_max: 5,
@@ -193,7 +194,13 @@ impl Fake {
                         Command::Stop => return,
                         Command::MemoryFull(_) => {}
                         Command::Record(_, _, answer) => answer.send(None).unwrap(),
-                        Command::Share(_) | Command::HandOver(..) => panic!("nobody asks for it"),
+                        Command::Share(_)
+                        | Command::HandOver(..)
+                        | Command::Introduce(..)
+                        | Command::Introduced(_)
+                        | Command::EndedElsewhere(_)
+                        | Command::Adopted(_)
+                        | Command::LeaveToAnother(_) => panic!("nobody asks for it"),
                         _ if deaf && number == 1 => {}
                         Command::Flow(key, answer) => {
                             let found = (key == info(5000).key && number == 0).then(|| info(5000));

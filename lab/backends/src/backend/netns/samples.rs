@@ -53,6 +53,7 @@ mod tests {
         };
         let figures = FlowFigures {
             mss_bytes: 1448,
+            wscale: 7,
             cwnd_bytes: 20 * 1448,
             inflight_bytes: 12 * 1448,
             srtt_us: 100_500,
