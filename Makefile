@@ -111,7 +111,7 @@ book-tools: setup
 # The checker of links knows files, and the test knows headings, too.
 docs: book-tools
 	tools/book
-	WINDLASS_BOOK=out/book/src $(CARGO) test --locked -q -p windlass-terminal --test links
+	WINDLASS_BOOK=out/book/src $(CARGO) test --locked -q -p windlass-terminal --test documents
 	mdbook build out/book
 	@echo 'the manual: out/docs/html/index.html'
 

@@ -1,4 +1,4 @@
-//! Links of the documents lead somewhere: to a file that is there, and to a heading that it has.
+//! The documents: links lead to a file that is there, and to a heading that it has; each page has its place.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs;
@@ -189,4 +189,15 @@ fn what_leads_nowhere_is_found() {
     pages.insert(install, read("# Installing"));
     let (checked, wrong) = all_wrong(&pages);
     assert_eq!((checked, wrong.len()), (5, 3), "{wrong:?}");
+}
+
+/// A newcomer reads it in ten minutes.
+#[test]
+fn the_architecture_is_short() {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let (lines, words) = (text.lines().count(), text.split_whitespace().count());
+    assert!(
+        lines <= 250 && words <= 3_000,
+        "{lines} lines, {words} words"
+    );
 }
