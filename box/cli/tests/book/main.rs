@@ -12,7 +12,7 @@ use blocks::{Block, Kind};
 use place::{Given, Place};
 
 /// Blocks of commands that nothing runs.
-const NOT_RUN_MAX: usize = 16;
+const NOT_RUN_MAX: usize = 12;
 
 /// A test for each page that has commands.
 macro_rules! pages {
@@ -38,6 +38,7 @@ pages! {
     readme: "README.md", Given { config: RULE, switch: true, runs: false };
     algorithms: "docs/algorithms.md", Given::default();
     events: "docs/events.md", Given { config: RULE, runs: true, switch: false };
+    experiments: "docs/experiments.md", Given::default();
     first_hour: "docs/first-hour.md", Given::default();
     install: "docs/install.md", Given { config: RULE, runs: true, switch: false };
     openvswitch: "docs/openvswitch.md", Given { switch: true, ..Given::default() };
