@@ -3,7 +3,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: tools book-tools docs help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
+.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench fuzz clean reproduce-tcon reproduce-grid \
         packages sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo 'make packages    .deb and .rpm of windlass and windlass-lab, and what they are made of (SBOM), in out/packages'
 	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
+	@echo 'make claims  figures of the manual, beside what the simulator says now (ten minutes on two idle cores)'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
 	@echo 'make faults  floods and faults, the box beside the bridge (needs root; ten minutes)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
@@ -67,9 +68,13 @@ test: lint
 	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
-# The long runs: 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
+# Figures of the manual that the simulator makes: experiments/claims.toml.
+claims: setup
+	WINDLASS_CLAIMS=1 $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
+
+# The long runs: the claims; 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
 # checkout of it); 1 GB each way through the box, killed in mid-transfer.
-soak: build
+soak: build claims
 	tools/packetdrill --windlass "$$(realpath "$(RELEASE)")/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
