@@ -68,7 +68,7 @@ test: lint
 	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
-# Figures of the manual that the simulator makes: experiments/claims.toml.
+# Figures of the manual that the simulator makes: lab/backends/tests/claims/claims.toml.
 claims: setup
 	WINDLASS_CLAIMS=1 $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
 

@@ -99,7 +99,7 @@ impl Place {
         self.lab.folder.path().to_owned()
     }
 
-    /// Runs the blocks one after the other, and compares what is said with what they show.
+    /// Runs the blocks one after the other, and compares what is said with what they show. `WINDLASS_SHOW` prints what is said.
     pub fn follow(self, given: &Given, blocks: &[&Block]) {
         for (at, block) in blocks.iter().enumerate() {
             fs::write(self.folder().join(format!("{at}.sh")), block.script()).unwrap();
@@ -131,7 +131,11 @@ impl Place {
             assert!(fine, "{place}: fails\n{}\n{said}\n{told}", block.text);
             let missing = block.missing_from(&said);
             assert!(missing.is_empty(), "{place}: not said: {missing:?}\n{said}");
-            eprintln!("{place}: {} line(s) run", block.script().lines().count());
+            let shown = std::env::var_os("WINDLASS_SHOW").map_or("", |_| said.as_str());
+            eprintln!(
+                "{place}: {} line(s) run\n{shown}",
+                block.script().lines().count()
+            );
         }
         assert!(done.status.success(), "{told}");
         self.traffic.end();

@@ -1,4 +1,4 @@
-//! Figures of the manual beside what the simulator says now. `experiments/claims.toml` has the figures, where they stand, what makes
+//! Figures of the manual beside what the simulator says now. `claims.toml beside it` has the figures, where they stand, what makes
 //! them, and how far off they may be. `WINDLASS_CLAIMS=1` runs the experiments (`make claims`); without it, only the pages are read.
 
 mod outcome;
@@ -47,8 +47,8 @@ fn root() -> PathBuf {
 }
 
 fn claims() -> Vec<Claim> {
-    let text = fs::read_to_string(root().join("experiments/claims.toml")).unwrap();
-    let claims: Claims = toml::from_str(&text).unwrap_or_else(|e| panic!("claims.toml: {e}"));
+    let text = include_str!("claims.toml");
+    let claims: Claims = toml::from_str(text).unwrap_or_else(|e| panic!("claims.toml: {e}"));
     claims.claim
 }
 
