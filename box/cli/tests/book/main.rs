@@ -5,6 +5,7 @@ mod blocks;
 #[path = "../netns/mod.rs"]
 mod netns;
 mod place;
+mod traffic;
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};

@@ -1,23 +1,16 @@
 //! A machine between a server and a client, with file systems of its own, on which a page is followed.
 
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-
-use socket2::{Domain, Socket, Type};
 
 use windlass_lab::command::check_host;
 use windlass_lab::openvswitch::{Datapath, NEEDED, OpenVswitch};
 
 use crate::blocks::{Block, root};
 use crate::netns::{Lab, PROGRAM};
+use crate::traffic::{CLIENT, SERVER, Traffic};
 
 /// What there is before the first command of a page.
 #[derive(Default)]
@@ -29,15 +22,6 @@ pub struct Given {
     /// There is a bridge br0 of Open vSwitch with hosts at vm1 and vm2, and eth0 towards the network.
     pub switch: bool,
 }
-
-/// The flow of all examples.
-const SERVER: &str = "10.0.0.1:443";
-const CLIENT: &str = "192.0.2.7:5555";
-/// How long a download takes, and how much of it comes at once, and how often.
-const DOWNLOAD: Duration = Duration::from_secs(2);
-const CHUNK: usize = 16_384;
-const EVERY: Duration = Duration::from_millis(10);
-const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Commands that stand in for what is not here, or would not end by itself.
 const STAND_INS: [(&str, &str); 3] = [
@@ -167,76 +151,6 @@ fn switch_of(lab: &Lab) -> OpenVswitch {
             .unwrap();
     }
     switch
-}
-
-/// A download from the server after the other, always between the same two ports.
-struct Traffic {
-    ends: Arc<AtomicBool>,
-    server: JoinHandle<()>,
-    client: JoinHandle<()>,
-}
-
-impl Traffic {
-    fn start(lab: &Lab) -> Traffic {
-        let ends = Arc::new(AtomicBool::new(false));
-        let server: SocketAddr = SERVER.parse().unwrap();
-        let listener = lab.spawn("server", move || TcpListener::bind(server).unwrap());
-        let listener = listener.join().unwrap();
-        listener.set_nonblocking(true).unwrap();
-        let told = Arc::clone(&ends);
-        let server = thread::spawn(move || {
-            while !told.load(Ordering::Acquire) {
-                match listener.accept() {
-                    Ok((stream, _)) => drop(thread::spawn(move || serve(stream))),
-                    Err(e) if e.kind() == ErrorKind::WouldBlock => thread::sleep(EVERY),
-                    Err(e) => panic!("{e}"),
-                }
-            }
-        });
-        let told = Arc::clone(&ends);
-        let client = lab.spawn("client", move || {
-            while !told.load(Ordering::Acquire) {
-                // While the page changes interfaces, some come to nothing.
-                let _ = fetch();
-                thread::sleep(EVERY);
-            }
-        });
-        Traffic {
-            ends,
-            server,
-            client,
-        }
-    }
-
-    fn end(self) {
-        self.ends.store(true, Ordering::Release);
-        self.server.join().unwrap();
-        self.client.join().unwrap();
-    }
-}
-
-fn serve(mut stream: TcpStream) {
-    let _ = stream.set_nonblocking(false);
-    let _ = stream.set_write_timeout(Some(DOWNLOAD));
-    let begin = Instant::now();
-    while begin.elapsed() < DOWNLOAD && stream.write_all(&[b'w'; CHUNK]).is_ok() {
-        thread::sleep(EVERY);
-    }
-}
-
-fn fetch() -> std::io::Result<()> {
-    let socket = Socket::new(Domain::IPV4, Type::STREAM, None)?;
-    socket.set_reuse_address(true)?;
-    // With a reset, so that the port is free for the next one.
-    socket.set_linger(Some(Duration::ZERO))?;
-    let [client, server] = [CLIENT, SERVER].map(|a| a.parse::<SocketAddr>().unwrap());
-    socket.bind(&client.into())?;
-    socket.connect_timeout(&server.into(), PATIENCE)?;
-    let mut stream = TcpStream::from(socket);
-    stream.set_read_timeout(Some(PATIENCE))?;
-    let mut buffer = [0; CHUNK];
-    while stream.read(&mut buffer)? > 0 {}
-    Ok(())
 }
 
 /// Programs that a block calls and that are not here, by the first words of its lines.
