@@ -3,15 +3,17 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: tools help demo test setup build lint check soak faults bench fuzz clean reproduce-tcon reproduce-grid \
+.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench fuzz clean reproduce-tcon reproduce-grid \
         packages sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
+	@echo 'make docs    the manual as a book, in out/docs/html; a broken link fails'
 	@echo 'make packages    .deb and .rpm of windlass and windlass-lab, and what they are made of (SBOM), in out/packages'
 	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
+	@echo 'make claims  figures of the manual, beside what the simulator says now (ten minutes on two idle cores)'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
 	@echo 'make faults  floods and faults, the box beside the bridge (needs root; ten minutes)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
@@ -66,9 +68,13 @@ test: lint
 	    || echo 'no Rust for wasm32-unknown-unknown: the test of the plugin in Rust is skipped'
 	$(CARGO) test --workspace --locked
 
-# The long runs: 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
+# Figures of the manual that the simulator makes: lab/backends/tests/claims/claims.toml.
+claims: setup
+	WINDLASS_CLAIMS=1 $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
+
+# The long runs: the claims; 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
 # checkout of it); 1 GB each way through the box, killed in mid-transfer.
-soak: build
+soak: build claims
 	tools/packetdrill --windlass "$$(realpath "$(RELEASE)")/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
@@ -95,8 +101,24 @@ bench: build
 # Tools that make packages, by name and version; installed where they are not.
 TOOLS = cargo-deb@3.8.0 cargo-generate-rpm@0.21.1 cargo-cyclonedx@0.5.9
 
+# Those that make the book of docs.
+BOOK_TOOLS = mdbook@0.5.4 mdbook-linkcheck2@0.13.0
+
+# $(1): what of them has to be there.
+install_tools = @for tool in $(1); do command -v $${tool%@*} >/dev/null || $(CARGO) install --locked $$tool || exit 1; done
+
 tools: setup
-	@for tool in $(TOOLS); do command -v $${tool%@*} >/dev/null || $(CARGO) install --locked $$tool || exit 1; done
+	$(call install_tools,$(TOOLS))
+
+book-tools: setup
+	$(call install_tools,$(BOOK_TOOLS))
+
+# The checker of links knows files, and the test knows headings, too.
+docs: book-tools
+	tools/book
+	WINDLASS_BOOK=out/book/src $(CARGO) test --locked -q -p windlass-terminal --test documents
+	mdbook build out/book
+	@echo 'the manual: out/docs/html/index.html'
 
 # PROGRAMS: the folder of the programs that are packed; `make packages PROGRAMS=target/debug` packs those that are there.
 PROGRAMS ?=

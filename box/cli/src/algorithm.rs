@@ -266,6 +266,9 @@ fn wrapped(text: &str, indent: usize) -> String {
 }
 
 #[cfg(test)]
+mod manual;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

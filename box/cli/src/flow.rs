@@ -3,6 +3,7 @@
 pub(crate) mod filter;
 
 use std::fmt::Write;
+use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::thread;
 use std::time::Duration;
@@ -19,6 +20,9 @@ use windlass_terminal::{print, print_json, print_more};
 
 /// What clears a terminal and goes to its first line (ECMA-48: ED, CUP).
 const CLEAR: &str = "\x1b[2J\x1b[H";
+
+/// In the place of an empty answer, for people.
+const NOTHING_YET: &str = "no such flow. It shows connections that began after Windlass did; windlass counters says why others pass";
 
 /// The governed flows.
 #[derive(clap::Subcommand)]
@@ -48,7 +52,12 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
         let (flows, omitted) = ask(&args)?;
         return match args.json {
             true => print_json(&flows),
-            false => print(&lines(&flows, omitted)?),
+            false => {
+                if flows.is_empty() && io::stdout().is_terminal() {
+                    eprintln!("windlass: {NOTHING_YET}");
+                }
+                print(&lines(&flows, omitted)?)
+            }
         };
     };
     loop {

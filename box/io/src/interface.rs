@@ -12,7 +12,7 @@ use crate::netlink::{self, Link};
 use crate::sys;
 
 pub use check::{Problem, Severity, check, check_links, check_packet, mtu_problems, usable_names};
-pub use occupant::occupied;
+pub use occupant::{governor, occupied};
 
 /// Longest Ethernet header: two VLAN tags, bytes.
 const ETHERNET_BYTES: u32 = 14 + 2 * 4;

@@ -67,6 +67,8 @@ impl Bench {
     fn new(flows: usize, policy: Box<dyn Decide>, partial: bool) -> Self {
         let limits = Limits {
             flows: flows + 1,
+            // All servers are in one.
+            flows_per_prefix: flows + 1,
             ..Limits::default()
         };
         let mut bench = Bench {
@@ -253,6 +255,7 @@ fn measure(flows: usize, policy: Box<dyn Decide>, partial: bool) -> Row {
     let before = live_bytes();
     let mut bench = Bench::new(flows, policy, partial);
     let idle_bytes = (live_bytes() - before) as f64 / flows as f64;
+    assert_eq!(bench.engine.counters().flows_governed, flows as u64);
     let mut order: Vec<usize> = (0..flows).collect();
     // A fixed shuffle: flows are met in no order that memory would like.
     let mut state = 7u64;

@@ -7,7 +7,7 @@ use nix::sys::resource::{Resource, getrlimit};
 use socket2::{Domain, Socket, Type};
 use windlass_io::bridge::returning;
 use windlass_io::interface::{
-    Interface, Problem, Severity, check, check_links, check_packet, occupied,
+    Interface, Problem, Severity, check, check_links, check_packet, governor, occupied,
 };
 
 use super::{Finding, State};
@@ -161,13 +161,24 @@ pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
         Some(_) => check_links(inside, outside),
         None => check(inside, outside),
     };
-    problems.extend(occupied(&[inside, outside]));
+    let mut findings = Vec::new();
+    let mut free = vec![inside, outside];
+    free.retain(|name| match governor(name) {
+        Some(pid) => {
+            let found =
+                format!("{name}: windlass, pid {pid}, governs it (end that before another)");
+            findings.push(Finding::ok("interfaces", found));
+            false
+        }
+        None => true,
+    });
+    problems.extend(occupied(&free));
     let state = |p: &Problem| match p.severity {
         Severity::Refusal => State::Missing,
         Severity::Warning => State::Warning,
     };
     let lack = |p: &Problem| Finding::lack("interfaces", state(p), &p.what, &p.fix);
-    let mut findings: Vec<Finding> = problems.iter().map(lack).collect();
+    findings.extend(problems.iter().map(lack));
     for i in there() {
         let bridge = match &i.bridge {
             Some(bridge) => format!("in {bridge}"),
@@ -188,7 +199,7 @@ pub(super) fn interfaces(inside: &str, outside: &str) -> Vec<Finding> {
 
 pub(super) fn demo_programs() -> Vec<Finding> {
     let programs = [
-        ("windlass-lab", "make build"),
+        ("windlass-lab", "the package windlass-lab, or make build"),
         ("ip", "apt-get install iproute2"),
     ];
     let own = std::env::current_exe().unwrap_or_default();

@@ -21,6 +21,14 @@ pub fn occupied(names: &[&str]) -> Vec<Problem> {
         .collect()
 }
 
+/// The process of the Windlass that has its program on this interface.
+pub fn governor(name: &str) -> Option<u32> {
+    let links = netlink::links().unwrap_or_default();
+    let xdp = links.iter().find(|link| link.name == name)?.xdp?;
+    let own = OWN_NAMES.contains(&program_name(xdp.program).as_str());
+    holder(xdp.program).filter(|_| own).map(|holder| holder.pid)
+}
+
 fn problem(interface: &str, xdp: Xdp, program: &str, holder: Option<Holder>) -> Problem {
     let id = xdp.program;
     match holder {

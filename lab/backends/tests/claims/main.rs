@@ -1,0 +1,135 @@
+//! Figures of the manual beside what the simulator says now. `claims.toml beside it` has the figures, where they stand, what makes
+//! them, and how far off they may be. `WINDLASS_CLAIMS=1` runs the experiments (`make claims`); without it, only the pages are read.
+
+mod outcome;
+mod page;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde::Deserialize;
+
+use outcome::{Outcome, Source};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Claims {
+    claim: Vec<Claim>,
+}
+
+/// A figure in a table of the manual.
+#[derive(Deserialize)]
+struct Claim {
+    /// From the top of the sources.
+    page: PathBuf,
+    /// How its row begins.
+    row: String,
+    /// The head of its column.
+    column: String,
+    /// Which of the numbers in the cell, from 0.
+    #[serde(default)]
+    part: usize,
+    /// The experiment that makes it.
+    experiment: String,
+    /// More words for `windlass lab run`.
+    #[serde(default)]
+    select: Vec<String>,
+    #[serde(flatten)]
+    source: Source,
+    /// How far the outcome may be from it, in its own unit.
+    tolerance: f64,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn claims() -> Vec<Claim> {
+    let text = include_str!("claims.toml");
+    let claims: Claims = toml::from_str(text).unwrap_or_else(|e| panic!("claims.toml: {e}"));
+    claims.claim
+}
+
+impl Claim {
+    fn figure(&self) -> f64 {
+        let text = fs::read_to_string(root().join(&self.page)).unwrap();
+        page::figure(&text, &self.row, &self.column, self.part)
+            .unwrap_or_else(|e| panic!("{}: {e}", self.page.display()))
+    }
+
+    fn names_its_experiment(&self) {
+        let file = root().join(format!("experiments/{}.toml", self.experiment));
+        let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
+        for name in self.source.names() {
+            assert!(
+                text.contains(&format!("\"{name}\"")),
+                "{}: {name}",
+                file.display()
+            );
+        }
+    }
+}
+
+/// Runs an experiment in the simulator. Checks of its own may fail: that is for its own command to say.
+fn run(name: &str, select: &[String], folder: &Path) -> Outcome {
+    let json = folder.join("results.json");
+    let _ = fs::remove_file(&json);
+    let mut lab = Command::new(env!("CARGO_BIN_EXE_windlass-lab"));
+    lab.current_dir(root());
+    lab.args([
+        "run",
+        &format!("experiments/{name}.toml"),
+        "--backend",
+        "sim",
+        "--json",
+    ]);
+    let done = lab.arg(&json).args(select).output().unwrap();
+    let text = fs::read_to_string(&json);
+    let text =
+        text.unwrap_or_else(|e| panic!("{name}: {e}: {}", String::from_utf8_lossy(&done.stderr)));
+    serde_json::from_str(&text).unwrap()
+}
+
+#[test]
+fn every_figure_stands_in_its_page() {
+    let claims = claims();
+    assert!(claims.len() > 20, "{}", claims.len());
+    for claim in claims {
+        assert!(claim.figure().is_finite());
+        claim.names_its_experiment();
+        assert!(claim.tolerance > 0.0);
+    }
+}
+
+#[test]
+fn the_simulator_says_what_the_manual_says() {
+    if std::env::var_os("WINDLASS_CLAIMS").is_none() {
+        eprintln!("skipped: takes ten minutes; make claims (WINDLASS_CLAIMS=1) does it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut outcomes: BTreeMap<(String, Vec<String>), Outcome> = BTreeMap::new();
+    let mut wrong = 0;
+    for claim in claims() {
+        let outcome = outcomes
+            .entry((claim.experiment.clone(), claim.select.clone()))
+            .or_insert_with(|| run(&claim.experiment, &claim.select, folder.path()));
+        let (said, is) = (claim.figure(), claim.source.value(outcome));
+        let far = (is - said).abs() > claim.tolerance;
+        wrong += usize::from(far);
+        let verdict = if far { "WRONG" } else { "right" };
+        eprintln!(
+            "{verdict}  {}: \"{}\", {}: {said}, is {is:.4} (± {})",
+            claim.page.display(),
+            claim.row,
+            claim.column,
+            claim.tolerance
+        );
+    }
+    assert_eq!(
+        wrong, 0,
+        "figures of the manual are not what the simulator says"
+    );
+}

@@ -1,0 +1,110 @@
+//! What an experiment has found, and a figure of it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+/// The file that `--json` writes.
+#[derive(Deserialize)]
+pub struct Outcome {
+    rows: Vec<Value>,
+    checks: Vec<Check>,
+}
+
+#[derive(Deserialize)]
+struct Check {
+    name: String,
+    value: Option<f64>,
+}
+
+/// How the figure is made: the value of a check, or a statistic of rows.
+#[derive(Deserialize)]
+#[serde(untagged)]
+pub enum Source {
+    Check {
+        check: String,
+    },
+    Rows {
+        metric: String,
+        of: String,
+        /// It is divided by the same of this one.
+        to: Option<String>,
+        over: Over,
+        /// Fields of the rows that count.
+        #[serde(default, rename = "where")]
+        only: BTreeMap<String, Value>,
+    },
+}
+
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+pub enum Over {
+    Median,
+    Mean,
+}
+
+impl Source {
+    /// Names that the experiment's file must have.
+    pub fn names(&self) -> Vec<&str> {
+        match self {
+            Source::Check { check } => vec![check],
+            Source::Rows { of, to, .. } => [Some(of), to.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(String::as_str)
+                .collect(),
+        }
+    }
+
+    pub fn value(&self, outcome: &Outcome) -> f64 {
+        match self {
+            Source::Check { check } => {
+                let found = outcome.checks.iter().find(|c| c.name == *check);
+                let value = found.and_then(|c| c.value);
+                value.unwrap_or_else(|| panic!("no value of the check {check}"))
+            }
+            Source::Rows {
+                metric,
+                of,
+                to,
+                over,
+                only,
+            } => {
+                let of = statistic(outcome, metric, of, *over, only);
+                match to {
+                    Some(to) => of / statistic(outcome, metric, to, *over, only),
+                    None => of,
+                }
+            }
+        }
+    }
+}
+
+fn statistic(
+    outcome: &Outcome,
+    metric: &str,
+    of: &str,
+    over: Over,
+    only: &BTreeMap<String, Value>,
+) -> f64 {
+    let same = |row: &Value, (name, wanted): (&String, &Value)| match wanted.as_f64() {
+        Some(number) => row[name].as_f64() == Some(number),
+        None => row[name] == *wanted,
+    };
+    let rows = outcome.rows.iter().filter(|row| row["contestant"] == of);
+    let rows = rows
+        .filter(|row| row["background"] == false && only.iter().all(|wanted| same(row, wanted)));
+    let mut values: Vec<f64> = rows.filter_map(|row| row[metric].as_f64()).collect();
+    assert!(
+        !values.is_empty(),
+        "no rows of {of} with {metric} and {only:?}"
+    );
+    values.sort_by(f64::total_cmp);
+    let middle = values.len() / 2;
+    match over {
+        Over::Mean => values.iter().sum::<f64>() / values.len() as f64,
+        Over::Median if values.len() % 2 == 1 => values[middle],
+        Over::Median => (values[middle - 1] + values[middle]) / 2.0,
+    }
+}
