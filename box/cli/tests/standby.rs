@@ -60,7 +60,7 @@ fn start(lab: &Lab, place: &str, own: &str, other: &str, digit: &str) -> Daemon 
     fs::set_permissions(&key, fs::Permissions::from_mode(0o600)).unwrap();
     let config = lab.folder.path().join(format!("{place}.toml"));
     let text = format!(
-        "version = 1\n[standby]\nlisten = \"{own}:9470\"\npeer = \"{other}:9470\"\nkey_file = \"{}\"\n\
+        "version = 1\n[standby]\nlisten = \"{own}:9471\"\npeer = \"{other}:9471\"\nkey_file = \"{}\"\n\
          [[rule]]\nalgorithm = \"bbr\"\nsender = \"both\"\n",
         key.display()
     );
@@ -168,7 +168,7 @@ fn whoever_has_another_key_is_not_heard() {
     });
     let trouble = status["troubles"][0]["what"].as_str().unwrap();
     assert!(
-        trouble.contains("10.78.0.2:9470 is not told of connections"),
+        trouble.contains("10.78.0.2:9471 is not told of connections"),
         "{trouble}"
     );
 }

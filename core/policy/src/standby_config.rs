@@ -27,7 +27,7 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<StandbyConfig, Wrong> {
     section.finish()?;
     if listen.is_none() && peer.is_none() {
         let what = "[standby] names no other box";
-        let help = "write listen = \"192.0.2.1:9470\", an address of this box, and peer = \"192.0.2.2:9470\", the other's";
+        let help = "write listen = \"192.0.2.1:9471\", an address of this box, and peer = \"192.0.2.2:9471\", the other's";
         return Err(Wrong::new(span, what, help));
     }
     let Some(key_file) = key else {
@@ -44,13 +44,13 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<StandbyConfig, Wrong> {
 }
 
 fn address(value: &Value<'_>) -> Result<SocketAddr, Wrong> {
-    let text = value.text("192.0.2.1:9470")?;
+    let text = value.text("192.0.2.1:9471")?;
     text.parse().map_err(|_| {
         let what = format!("\"{text}\" is no address with a port");
         Wrong::new(
             value.span(),
             what,
-            "write \"192.0.2.1:9470\" or \"[2001:db8::1]:9470\"",
+            "write \"192.0.2.1:9471\" or \"[2001:db8::1]:9471\"",
         )
     })
 }

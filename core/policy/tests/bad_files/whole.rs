@@ -52,6 +52,36 @@ pub const BAD: &[Bad] = &[
         "other side",
     ),
     (
+        "version = 1\n[standby]\nkey_file = \"/k\"\n",
+        (2, 1),
+        "names no other box",
+        "listen = \"192.0.2.1:9471\"",
+    ),
+    (
+        "version = 1\n[standby]\npeer = \"192.0.2.2:9471\"\n",
+        (2, 1),
+        "no key_file",
+        "openssl rand",
+    ),
+    (
+        "version = 1\n[standby]\nlisten = \"box2\"\nkey_file = \"/k\"\n",
+        (3, 10),
+        "no address with a port",
+        "192.0.2.1:9471",
+    ),
+    (
+        "version = 1\n[standby]\npeer = \"192.0.2.2:9471\"\nkey_file = \"k\"\n",
+        (4, 12),
+        "no absolute path",
+        "/etc/windlass/standby.key",
+    ),
+    (
+        "version = 1\n[limits]\nstrangers_per_second = -1\n",
+        (3, 24),
+        "strangers_per_second",
+        "",
+    ),
+    (
         "version = 1\n[metrics]\nlisten = \"localhost:9469\"\n",
         (3, 10),
         "\"localhost:9469\" is no address",
