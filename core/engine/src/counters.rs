@@ -75,6 +75,16 @@ labels! {
 }
 
 impl PassReason {
+    /// Reasons that the ends of a connection choose by what they put into their SYNs.
+    pub const CHOSEN: [PassReason; 6] = [
+        PassReason::Mptcp,
+        PassReason::Md5,
+        PassReason::Ao,
+        PassReason::AccEcn,
+        PassReason::FastOpenData,
+        PassReason::AmbiguousSyn,
+    ];
+
     /// Packets of governed connections that their receiver would drop: they go on unchanged, and
     /// teach the box nothing.
     pub const REFUSED: [PassReason; 7] = [
@@ -184,6 +194,8 @@ totals! {
         counter marked_bytes_heard, Bytes;
         /// Packets of senders beyond the edge that they had been shown, dropped.
         counter policed, One;
+        /// Packets of connections that cannot be governed, dropped because policy limits or forbids them (`ungoverned`).
+        counter ungoverned_dropped, One;
         /// DSACK blocks received: something arrived twice.
         counter dsacks_received, One;
         /// Congestion events that proved to be none.

@@ -91,6 +91,8 @@ pub struct Verdict {
     pub cap: Option<ByteRate>,
     /// Whose flow it is.
     pub tenant: Option<TenantId>,
+    /// What becomes of the connection where it cannot be governed.
+    pub ungoverned: Ungoverned,
     /// Packets that it sends in its turn among the flows of its tenant, 1 or more: its share of the
     /// tenant's cap is as large beside theirs.
     pub priority: u8,
@@ -228,6 +230,18 @@ impl Feedback {
     }
 }
 
+/// What becomes of a connection that policy wants governed, and that cannot be, because of what its ends have agreed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum Ungoverned {
+    /// It passes unchanged.
+    #[default]
+    Pass,
+    /// It passes as far as the cap of its tenant goes; what comes beyond is dropped.
+    Limit,
+    /// Its packets are dropped.
+    Drop,
+}
+
 impl Verdict {
     /// Enforce `algorithm` with all the help the engine has, without copies.
     pub fn enforce(algorithm: impl Into<Settings>) -> Verdict {
@@ -241,6 +255,7 @@ impl Verdict {
             police_tolerance: None,
             cap: None,
             tenant: None,
+            ungoverned: Ungoverned::Pass,
             priority: 1,
             rule: None,
             arm: None,

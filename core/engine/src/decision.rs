@@ -55,6 +55,8 @@ labels! {
         Policed = "policed",
         /// A report of the other box.
         Report = "report",
+        /// Of a connection that cannot be governed, which policy limits or forbids: dropped.
+        Ungoverned = "ungoverned",
     }
 }
 

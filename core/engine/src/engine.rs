@@ -501,7 +501,10 @@ impl Engine {
         };
         if conn.armed_at.is_none_or(|armed| at < armed) {
             conn.armed_at = Some(at);
-            wheel.set(index, at);
+            match conn.is_short() {
+                true => wheel.set_fine(index, at, now),
+                false => wheel.set(index, at),
+            }
         }
     }
 }

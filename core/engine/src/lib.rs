@@ -31,7 +31,7 @@ pub use conn::{Introduced, Introduction};
 pub use counters::{Counters, PassReason};
 pub use decide::{
     Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,
-    Transfer, Verdict,
+    Transfer, Ungoverned, Verdict,
 };
 pub use decision::{Decision, Fate, Standing, Why};
 pub use engine::{Carried, Engine, StateError};

@@ -43,6 +43,8 @@ impl TenantInfo {
 
 /// How much lateness is made up for, as in pacing, ns.
 const CREDIT: Nanos = MILLISECOND;
+/// How far the turns that are taken may reach into the future where a packet cannot wait for its own, ns.
+const BURST: Nanos = 10 * MILLISECOND;
 
 /// One tenant at work.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -75,6 +77,21 @@ impl Account {
         let turn = self.next.max(now.saturating_sub(CREDIT));
         self.next = turn + self.time_for(bytes);
         turn
+    }
+
+    /// A packet of `bytes` that cannot wait leaves now, and counts. False if turns are taken for too long already.
+    pub(crate) fn take_now(&mut self, now: Nanos, bytes: u64) -> bool {
+        let fits = self.take_turn_before(now, now + BURST, bytes);
+        self.info.bytes_sent += if fits { bytes } else { 0 };
+        fits
+    }
+
+    fn take_turn_before(&mut self, now: Nanos, latest: Nanos, bytes: u64) -> bool {
+        let fits = self.info.cap.is_none() || self.next <= latest;
+        if fits {
+            self.take_turn(now, bytes);
+        }
+        fits
     }
 
     /// How long the cap makes `bytes` last, ns.
@@ -126,6 +143,24 @@ mod tests {
         assert_eq!(turns, [4, 5, 6, 7].map(|ms| ms * MILLISECOND));
         // What was not used is not saved up.
         assert_eq!(blue.take_turn(start * 100, 1000), 499 * MILLISECOND);
+    }
+
+    /// 1 MB/s: ten packets of 1,000 bytes fit into 10 ms, and what the cap carries after that.
+    #[test]
+    fn what_cannot_wait_is_kept_to_the_cap() {
+        let (mut capped, mut free) = (account(Some(1_000_000)), account(None));
+        let start = 5 * MILLISECOND;
+        let at_once = (0..100).filter(|_| capped.take_now(start, 1000)).count();
+        assert!((11..=13).contains(&at_once), "{at_once}");
+        let mut later = 0;
+        for ms in 1..=1000 {
+            later += (0..5)
+                .filter(|_| capped.take_now(start + ms * MILLISECOND, 1000))
+                .count();
+        }
+        assert!((995..=1005).contains(&later), "{later} packets in a second");
+        assert_eq!(capped.info.bytes_sent, (at_once + later) as u64 * 1000);
+        assert!((0..100).all(|_| free.take_now(start, 1000)));
     }
 
     #[test]

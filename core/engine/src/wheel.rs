@@ -1,15 +1,23 @@
 //! A hierarchical timing wheel: one timer per connection, O(1) to set, move and cancel.
 //!
 //! After Varghese and Lauck, "Hashed and Hierarchical Timing Wheels", 1987. Four levels of 256
-//! slots; a tick is [`TICK`]. Timers fire at the first tick that is not before their time.
+//! slots; a tick is [`TICK`]. Timers fire at the first tick that is not before their time. Beside
+//! them a ring of 256 slots has ticks of [`FINE_TICK`], for the next millisecond of connections whose
+//! round trip is not much longer than a tick.
 
 use windlass_cc::Nanos;
 
 /// Resolution of the wheel: 2^16 ns, 65.5 µs. Pacing bursts are longer than that.
 pub(crate) const TICK: Nanos = 1 << TICK_SHIFT;
 const TICK_SHIFT: u32 = 16;
+/// Resolution of the ring: 2^12 ns, 4.1 µs, which is three full packets at 10 Gbit/s.
+#[cfg(test)]
+pub(crate) const FINE_TICK: Nanos = 1 << FINE_SHIFT;
+const FINE_SHIFT: u32 = 12;
 const SLOTS: usize = 256;
 const LEVELS: usize = 4;
+/// The ring stands behind the levels.
+const RING: usize = LEVELS;
 const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy)]
@@ -31,32 +39,57 @@ const IDLE: Entry = Entry {
 pub(crate) struct Wheel {
     entries: Vec<Entry>,
     heads: Vec<u32>,
-    occupied: [[u64; SLOTS / 64]; LEVELS],
+    occupied: [[u64; SLOTS / 64]; LEVELS + 1],
     now_tick: u64,
     armed: usize,
+    /// Of the ring, in its ticks: all before it have fired.
+    fine_tick: u64,
+    fine_armed: usize,
 }
 
 impl Wheel {
     pub(crate) fn new(now: Nanos) -> Self {
         Wheel {
             entries: Vec::new(),
-            heads: vec![NONE; SLOTS * LEVELS],
-            occupied: [[0; SLOTS / 64]; LEVELS],
+            heads: vec![NONE; SLOTS * (LEVELS + 1)],
+            occupied: [[0; SLOTS / 64]; LEVELS + 1],
             now_tick: now >> TICK_SHIFT,
             armed: 0,
+            fine_tick: now >> FINE_SHIFT,
+            fine_armed: 0,
         }
     }
 
     /// Sets the timer of `owner`, moving it if it is set already.
     pub(crate) fn set(&mut self, owner: u32, at: Nanos) {
-        if owner as usize >= self.entries.len() {
-            self.entries.resize(owner as usize + 1, IDLE);
-        }
-        self.cancel(owner);
+        self.make_room(owner);
         let tick = (at.saturating_add(TICK - 1) >> TICK_SHIFT).max(self.now_tick + 1);
         self.entries[owner as usize].tick = tick;
         self.link(owner, tick);
         self.armed += 1;
+    }
+
+    /// The same with a finer tick, if the ring reaches so far.
+    pub(crate) fn set_fine(&mut self, owner: u32, at: Nanos, now: Nanos) {
+        if self.fine_armed == 0 {
+            self.fine_tick = self.fine_tick.max(now >> FINE_SHIFT);
+        }
+        let tick = at.div_ceil(1 << FINE_SHIFT).max(self.fine_tick + 1);
+        if tick - self.fine_tick >= SLOTS as u64 {
+            return self.set(owner, at);
+        }
+        self.make_room(owner);
+        self.entries[owner as usize].tick = tick;
+        self.link_at(owner, RING * SLOTS + tick as usize % SLOTS);
+        self.fine_armed += 1;
+    }
+
+    /// `owner` has an entry, and it is idle.
+    fn make_room(&mut self, owner: u32) {
+        if owner as usize >= self.entries.len() {
+            self.entries.resize(owner as usize + 1, IDLE);
+        }
+        self.cancel(owner);
     }
 
     /// Cancels it, if it is set.
@@ -79,7 +112,11 @@ impl Wheel {
             self.entries[entry.next as usize].prev = entry.prev;
         }
         self.entries[owner as usize] = IDLE;
-        self.armed -= 1;
+        if entry.slot as usize >= RING * SLOTS {
+            self.fine_armed -= 1;
+        } else {
+            self.armed -= 1;
+        }
     }
 
     fn mark(&mut self, slot: u32, on: bool) {
@@ -101,7 +138,10 @@ impl Wheel {
         // What lies beyond the last level waits in its farthest slot and is placed again there.
         let horizon = self.now_tick + (1u64 << (8 * LEVELS)) - 1;
         let index = (tick.min(horizon) >> (8 * level)) as usize % SLOTS;
-        let slot = level * SLOTS + index;
+        self.link_at(owner, level * SLOTS + index);
+    }
+
+    fn link_at(&mut self, owner: u32, slot: usize) {
         let head = self.heads[slot];
         let entry = &mut self.entries[owner as usize];
         entry.slot = slot as u32;
@@ -117,6 +157,23 @@ impl Wheel {
     /// When to look again: the earliest timer, or the tick at which a farther level comes into
     /// reach, whichever is sooner.
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
+        let fine = self.next_fine().map(|tick| tick << FINE_SHIFT);
+        match (self.poll_levels_at(), fine) {
+            (Some(coarse), Some(fine)) => Some(coarse.min(fine)),
+            (coarse, fine) => coarse.or(fine),
+        }
+    }
+
+    /// The earliest tick of the ring at which something fires.
+    fn next_fine(&self) -> Option<u64> {
+        if self.fine_armed == 0 {
+            return None;
+        }
+        let ahead = self.next_occupied(RING, self.fine_tick as usize % SLOTS)?;
+        Some(self.fine_tick + ahead)
+    }
+
+    fn poll_levels_at(&self) -> Option<Nanos> {
         if self.armed == 0 {
             return None;
         }
@@ -153,6 +210,16 @@ impl Wheel {
 
     /// Moves to `now`; the owners whose timers have come go to `fired`.
     pub(crate) fn advance(&mut self, now: Nanos, fired: &mut Vec<u32>) {
+        self.advance_levels(now, fired);
+        let target = now >> FINE_SHIFT;
+        while let Some(tick) = self.next_fine().filter(|tick| *tick <= target) {
+            self.fine_tick = tick;
+            self.fire_fine(tick as usize % SLOTS, fired);
+        }
+        self.fine_tick = self.fine_tick.max(target);
+    }
+
+    fn advance_levels(&mut self, now: Nanos, fired: &mut Vec<u32>) {
         let target = now >> TICK_SHIFT;
         while self.now_tick < target {
             if self.armed == 0 {
@@ -160,7 +227,7 @@ impl Wheel {
                 return;
             }
             let next = self
-                .poll_at()
+                .poll_levels_at()
                 .map_or(target, |at| at >> TICK_SHIFT)
                 .min(target);
             self.now_tick = next;
@@ -189,6 +256,18 @@ impl Wheel {
         }
     }
 
+    /// All timers of a slot of the ring are of one tick.
+    fn fire_fine(&mut self, index: usize, fired: &mut Vec<u32>) {
+        let mut owner = self.take(RING * SLOTS + index);
+        while owner != NONE {
+            let next = self.entries[owner as usize].next;
+            self.entries[owner as usize] = IDLE;
+            self.fine_armed -= 1;
+            fired.push(owner);
+            owner = next;
+        }
+    }
+
     fn fire(&mut self, index: usize, fired: &mut Vec<u32>) {
         let mut owner = self.take(index);
         while owner != NONE {
@@ -210,7 +289,8 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    /// The wheel against a sorted map, over spans from ticks to days.
+    /// The wheel against a sorted map, over spans from ticks to days. Every other owner asks for the finer tick: within
+    /// a millisecond, it has it.
     #[test]
     fn fires_like_a_sorted_map() {
         let mut state = 1u64;
@@ -221,7 +301,7 @@ mod tests {
             (state >> 33) % below
         };
         let mut wheel = Wheel::new(12345);
-        let mut model: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut model: BTreeMap<u32, (u64, Nanos)> = BTreeMap::new();
         let mut now = 12345u64;
         let mut fired = Vec::new();
         for round in 0..20_000u64 {
@@ -234,8 +314,15 @@ mod tests {
                 1 | 2 => {
                     let span = 1u64 << random(47);
                     let at = now + random(span);
-                    wheel.set(owner, at);
-                    model.insert(owner, at);
+                    match owner % 2 {
+                        0 => wheel.set(owner, at),
+                        _ => wheel.set_fine(owner, at, now),
+                    }
+                    let late = match owner % 2 == 1 && at < now + 200 * FINE_TICK {
+                        true => 2 * FINE_TICK,
+                        false => 2 * TICK,
+                    };
+                    model.insert(owner, (at, late));
                 }
                 _ => {
                     let bits = 10 + random(if round % 50 == 0 { 36 } else { 18 });
@@ -243,17 +330,36 @@ mod tests {
                     fired.clear();
                     wheel.advance(now, &mut fired);
                     for owner in &fired {
-                        let at = model.remove(owner).expect("a timer fires once");
+                        let (at, _) = model.remove(owner).expect("a timer fires once");
                         assert!(at <= now, "{owner} fired {} ns early", at - now);
                     }
-                    for (owner, at) in &model {
-                        assert!(at + TICK * 2 > now, "{owner} is {} ns late", now - at);
+                    for (owner, (at, late)) in &model {
+                        assert!(at + late > now, "{owner} is {} ns late", now - at);
                     }
                 }
             }
-            assert_eq!(wheel.armed, model.len());
+            assert_eq!(wheel.armed + wheel.fine_armed, model.len());
             assert_eq!(wheel.poll_at().is_none(), model.is_empty());
         }
+    }
+
+    /// What the ring is for: a timer in 10 µs comes in 10 µs.
+    #[test]
+    fn a_fine_timer_is_not_late() {
+        let (mut wheel, mut fired) = (Wheel::new(0), Vec::new());
+        let start = 77 * TICK + 12_345;
+        wheel.set(1, start + 9_000_000);
+        wheel.set_fine(2, start + 10_000, start);
+        wheel.set_fine(3, start + 30_000, start);
+        wheel.set_fine(3, start + 20_000, start);
+        let at = wheel.poll_at().expect("armed");
+        assert!((start + 10_000..=start + 15_000).contains(&at), "{at}");
+        wheel.advance(at, &mut fired);
+        assert_eq!(fired, [2]);
+        wheel.cancel(3);
+        assert!(wheel.poll_at().expect("armed") > start + 30_000);
+        wheel.advance(start + 9_000_000 + TICK, &mut fired);
+        assert_eq!((fired, wheel.poll_at()), (vec![2, 1], None));
     }
 
     #[test]

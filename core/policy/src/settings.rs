@@ -1,7 +1,9 @@
 //! What a rule wants done: mode, algorithm, second copies, help for the sender.
 
 use windlass_cc::{AlgorithmId, Catalog, MILLISECOND};
-use windlass_engine::{Arm, Comparison, Feedback, Mode, Redundancy, Switching, Verdict};
+use windlass_engine::{
+    Arm, Comparison, Feedback, Mode, Redundancy, Switching, Ungoverned, Verdict,
+};
 
 use crate::algorithm;
 use crate::auto;
@@ -37,6 +39,13 @@ pub const REDUNDANCIES: [(&str, Redundancy); 3] = [
 
 /// Who reports marks, by name.
 pub const FEEDBACKS: [(&str, Feedback); 2] = [("ends", Feedback::Ends), ("boxes", Feedback::Boxes)];
+
+/// What becomes of what cannot be governed, by name.
+pub const UNGOVERNED: [(&str, Ungoverned); 3] = [
+    ("pass", Ungoverned::Pass),
+    ("limit", Ungoverned::Limit),
+    ("drop", Ungoverned::Drop),
+];
 
 /// Two full segments: a window probe may lie beyond the edge.
 const POLICE_TOLERANCE_BYTES: u32 = 3000;
@@ -158,10 +167,26 @@ fn verdict(
     if let Some(value) = section.take("tenant") {
         verdict.tenant = Some(tenants::named(&value, &known.tenants)?);
     }
+    if let Some(value) = section.take("ungoverned") {
+        verdict.ungoverned = ungoverned(value, &known.tenants)?;
+    }
     if let Some(value) = section.take("priority") {
         verdict.priority = tenants::priority(&value, verdict.tenant, &known.tenants)?;
     }
     Ok(verdict)
+}
+
+/// A word; a limit must be somebody's.
+fn ungoverned(value: Value<'_>, tenants: &[Owner]) -> Result<Ungoverned, Wrong> {
+    let span = value.span();
+    let wanted = value.word(&UNGOVERNED)?;
+    let capped = tenants.iter().any(|owner| owner.tenant.cap.is_some());
+    if wanted == Ungoverned::Limit && !capped {
+        let what = "limit counts against the cap of a tenant, and no tenant has one";
+        let help = "write [[tenant]] with a name and cap_mbit, or ungoverned = \"drop\"";
+        return Err(Wrong::new(span, what, help));
+    }
+    Ok(wanted)
 }
 
 /// Yes or no, or a table with a tolerance.

@@ -36,6 +36,14 @@ pub enum Metric {
     HeldPacketsMedian,
     /// Median of a flow's smoothed RTT.
     SrttMsMedian,
+    /// Median of the smoothed RTT that a flow's sender measures itself.
+    SenderRttMsMedian,
+    /// What 99 of 100 samples of it do not exceed.
+    SenderRttMsP99,
+    /// Median of the packets of a flow that wait in the box for their first transmission.
+    BoxQueuePacketsMedian,
+    /// What 99 of 100 samples of them do not exceed.
+    BoxQueuePacketsP99,
     /// Flows that have failed.
     FailedPercent,
     /// Packets lost on the links by chance, of a run.
@@ -96,7 +104,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 34] = [
+    pub const ALL: [(&'static str, Metric); 38] = [
         ("seconds", Metric::Seconds),
         ("page_s", Metric::PageS),
         ("goodput_mbit_s", Metric::GoodputMbitS),
@@ -114,6 +122,10 @@ impl Metric {
         ("held_packets_max", Metric::HeldPacketsMax),
         ("held_packets_median", Metric::HeldPacketsMedian),
         ("srtt_ms_median", Metric::SrttMsMedian),
+        ("sender_rtt_ms_median", Metric::SenderRttMsMedian),
+        ("sender_rtt_ms_p99", Metric::SenderRttMsP99),
+        ("box_queue_packets_median", Metric::BoxQueuePacketsMedian),
+        ("box_queue_packets_p99", Metric::BoxQueuePacketsP99),
         ("failed_percent", Metric::FailedPercent),
         ("link_lost_percent", Metric::LinkLostPercent),
         ("link_dropped_percent", Metric::LinkDroppedPercent),
@@ -246,6 +258,10 @@ impl Metric {
             Metric::HeldPacketsMax => plain(row.held_packets_max? as f64),
             Metric::HeldPacketsMedian => plain(row.held_packets_median?),
             Metric::SrttMsMedian => plain(row.srtt_ms_median?),
+            Metric::SenderRttMsMedian => plain(row.sender_rtt_ms?.median),
+            Metric::SenderRttMsP99 => plain(row.sender_rtt_ms?.p99),
+            Metric::BoxQueuePacketsMedian => plain(row.box_queue_packets?.median),
+            Metric::BoxQueuePacketsP99 => plain(row.box_queue_packets?.p99),
             Metric::ConvergenceS => plain(row.convergence_s?),
             Metric::ReachS => plain(row.reach_s?),
             Metric::ResponsePercent => plain(row.response_percent?),

@@ -124,6 +124,9 @@ pub struct Sample {
     pub retransmitted_packets: Option<u64>,
     /// Packets that the box holds.
     pub held_packets: Option<u64>,
+    /// Of these, packets that wait in the box for their first transmission.
+    #[serde(default)]
+    pub queued_packets: Option<f64>,
 }
 
 /// A flow over time, as one source saw it.

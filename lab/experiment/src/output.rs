@@ -40,6 +40,10 @@ fn fields(experiment: &Experiment, row: &Row) -> [Field; COLUMNS.len()] {
         maybe(row.held_packets_max),
         row.held_packets_median.and_then(float),
         row.srtt_ms_median.and_then(float),
+        row.sender_rtt_ms.and_then(|s| float(s.median)),
+        row.sender_rtt_ms.and_then(|s| float(s.p99)),
+        row.box_queue_packets.and_then(|s| float(s.median)),
+        row.box_queue_packets.and_then(|s| float(s.p99)),
         float(row.share_percent),
         row.convergence_s.and_then(float),
         row.reach_s.and_then(float),
@@ -193,7 +197,7 @@ pub fn series_csv<'a>(
     finish(csv)
 }
 
-const SAMPLE_COLUMNS: [&str; 12] = [
+const SAMPLE_COLUMNS: [&str; 13] = [
     "time_s",
     "cwnd_packets",
     "in_recovery",
@@ -206,6 +210,7 @@ const SAMPLE_COLUMNS: [&str; 12] = [
     "acked_bytes",
     "retransmitted_packets",
     "held_packets",
+    "queued_packets",
 ];
 
 fn write_series(
@@ -241,6 +246,7 @@ fn write_series(
             integer(s.acked_bytes),
             integer(s.retransmitted_packets),
             integer(s.held_packets),
+            float(s.queued_packets),
         ];
         csv.write_record(head.iter().chain(&fields))?;
     }

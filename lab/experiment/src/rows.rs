@@ -10,7 +10,7 @@ use crate::response;
 use crate::statistics::Statistic;
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 40] = [
+pub const COLUMNS: [&str; 44] = [
     "case",
     "contestant",
     "repetition",
@@ -32,6 +32,10 @@ pub const COLUMNS: [&str; 40] = [
     "held_packets_max",
     "held_packets_median",
     "srtt_ms_median",
+    "sender_rtt_ms_median",
+    "sender_rtt_ms_p99",
+    "box_queue_packets_median",
+    "box_queue_packets_p99",
     "share_percent",
     "convergence_s",
     "reach_s",
@@ -52,6 +56,15 @@ pub const COLUMNS: [&str; 40] = [
     "cpu_percent",
     "max_rss_mb",
 ];
+
+/// How the samples of a series lie.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spread {
+    /// What half of them do not exceed.
+    pub median: f64,
+    /// What 99 of 100 do not exceed.
+    pub p99: f64,
+}
 
 /// One flow of one run. What the back end does not tell is `None`.
 #[derive(Clone, PartialEq, Debug)]
@@ -101,6 +114,10 @@ pub struct Row {
     pub held_packets_median: Option<f64>,
     /// Median of the smoothed RTT, of the series of whoever governs the flow, ms.
     pub srtt_ms_median: Option<f64>,
+    /// The smoothed RTT that the sender itself measures, from when on the run is measured, ms: what waits in the box is in it.
+    pub sender_rtt_ms: Option<Spread>,
+    /// Packets that wait in the box for their first transmission, from when on the run is measured.
+    pub box_queue_packets: Option<Spread>,
     /// Goodput as a part of the goodput of all flows of the run.
     pub share_percent: f64,
     /// How long after its start it has its share and keeps it; all the rest of the run, if never.
@@ -209,6 +226,8 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
             s.held_packets.map(|n| n as f64)
         }),
         srtt_ms_median: median(observed, flow, &governs, |s| s.srtt_ms),
+        sender_rtt_ms: spread(observed, flow, Source::Server, from_s, |s| s.srtt_ms),
+        box_queue_packets: spread(observed, flow, Source::Box, from_s, |s| s.queued_packets),
         share_percent: 0.0,
         convergence_s: None,
         reach_s: reach_s(&run.setup, observed, flow).map(rounded),
@@ -245,6 +264,23 @@ fn median(
     let samples = samples(observed, flow, sources);
     let numbers: Vec<f64> = samples.iter().filter_map(column).collect();
     Statistic::Median.of(&numbers).map(rounded)
+}
+
+/// Of the samples of one source from a time on.
+fn spread(
+    observed: &Observed,
+    flow: &FlowObserved,
+    source: Source,
+    from_s: f64,
+    column: impl Fn(&Sample) -> Option<f64>,
+) -> Option<Spread> {
+    let samples = samples(observed, flow, &[source]).iter();
+    let counted = samples.filter(|s| s.time_s >= from_s);
+    let numbers: Vec<f64> = counted.filter_map(column).collect();
+    Some(Spread {
+        median: Statistic::Median.of(&numbers).map(rounded)?,
+        p99: Statistic::Percentile(99.0).of(&numbers).map(rounded)?,
+    })
 }
 
 fn mean_window(

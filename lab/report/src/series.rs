@@ -178,6 +178,7 @@ pub(crate) fn value(sample: &Sample, column: &str) -> Option<f64> {
         "pacing_mbit_s" => sample.pacing_mbit_s,
         "acked_bytes" => sample.acked_bytes.map(|n| n as f64),
         "held_packets" => sample.held_packets.map(|n| n as f64),
+        "queued_packets" => sample.queued_packets,
         _ => None,
     }
 }

@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use windlass_engine::{AlgorithmId, Decide, Feedback, Limits, Mode, Redundancy, Verdict};
+use windlass_engine::{
+    AlgorithmId, Decide, Feedback, Limits, Mode, Redundancy, Tenant, TenantId, Ungoverned, Verdict,
+};
 use windlass_sim::script;
 use windlass_sim::{EngineBox, Middlebox, Nanos, Side, Wire};
 use windlass_wire::FlowKey;
@@ -212,11 +214,19 @@ fn a_folder_of_scripts_is_run() {
 struct Policy {
     verdict: Verdict,
     both: bool,
+    /// Of the one tenant, bytes per second.
+    tenant_cap: Option<u64>,
 }
 
 impl Decide for Policy {
     fn classify(&self, _flow: &FlowKey, sender: Side, _: u64) -> Option<Verdict> {
         (self.both || sender == Side::Inside).then_some(self.verdict)
+    }
+
+    fn tenants(&self) -> Vec<Tenant> {
+        let name = "all".to_owned();
+        let cap = self.tenant_cap;
+        Vec::from_iter(cap.is_some().then_some(Tenant { name, cap }))
     }
 }
 
@@ -226,6 +236,7 @@ fn engine_for(file: &Path) -> EngineBox {
     let mut policy = Policy {
         verdict: Verdict::enforce(AlgorithmId::Bbr),
         both: false,
+        tenant_cap: None,
     };
     let mut limits = Limits::default();
     for line in text.lines().filter_map(|l| l.strip_prefix("# box: ")) {
@@ -236,6 +247,12 @@ fn engine_for(file: &Path) -> EngineBox {
             ["advise"] => verdict.mode = Mode::Advise,
             ["both"] => policy.both = true,
             ["boxes"] => verdict.feedback = Feedback::Boxes,
+            ["ungoverned", "drop"] => verdict.ungoverned = Ungoverned::Drop,
+            ["ungoverned", "limit"] => verdict.ungoverned = Ungoverned::Limit,
+            ["tenant_cap", cap] => {
+                policy.tenant_cap = Some(cap.parse().expect("a number"));
+                verdict.tenant = Some(TenantId(0));
+            }
             ["police"] => verdict.police_tolerance = Some(3000),
             ["early"] => verdict.redundancy = Redundancy::EARLY,
             ["repairs"] => verdict.redundancy = Redundancy::REPAIRS,

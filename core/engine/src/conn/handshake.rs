@@ -74,10 +74,10 @@ impl Conn {
         }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
-        if let Some(reason) = self.pass {
-            ctx.pass(reason);
+        match self.pass {
+            Some(reason) => self.pass_on(ctx, from, &inserted, pkt, reason),
+            None => ctx.emit(pkt, from.other(), &inserted),
         }
-        ctx.emit(pkt, from.other(), &inserted);
     }
 
     /// The end at `from` has answered the SYN of the other one.
@@ -167,7 +167,7 @@ impl Conn {
     }
 
     /// The old connection has ended, and another one has its name.
-    fn begin_anew<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+    pub(super) fn begin_anew<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.let_go(ctx, PassReason::Closed);
         *self = Conn {
             armed_at: self.armed_at,
@@ -251,6 +251,7 @@ impl Conn {
         if ctx.pool.room() != Room::Enough {
             return self.let_go(ctx, PassReason::FrameLimit);
         }
+        let mut early = false;
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
             let Some(mut verdict) = self.verdict_at(ctx, side, settled_at) else {
@@ -258,6 +259,7 @@ impl Conn {
             };
             if self.syn(side).payload_len > 0 {
                 ctx.counters.pass(PassReason::FastOpenData);
+                early = true;
                 continue;
             }
             if verdict.arm.is_some() {
@@ -278,7 +280,10 @@ impl Conn {
             }
         }
         if self.flows.iter().all(Option::is_none) {
-            self.pass = Some(PassReason::Policy);
+            self.pass = Some(match early {
+                true => PassReason::FastOpenData,
+                false => PassReason::Policy,
+            });
         }
     }
 

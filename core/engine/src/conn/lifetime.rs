@@ -85,6 +85,11 @@ impl Conn {
             .min()
     }
 
+    /// Its round trip is not much longer than a tick of the wheel.
+    pub(crate) fn is_short(&self) -> bool {
+        self.flows.iter().flatten().any(|flow| flow.is_short())
+    }
+
     /// It has begun, and not ended: how long it is remembered does not change.
     pub(crate) fn steady(&self) -> bool {
         self.open && !self.closed && self.syn_copy.is_none() && self.sight.is_none()

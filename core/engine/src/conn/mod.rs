@@ -10,6 +10,7 @@ mod refusal;
 mod sight;
 mod stranger;
 mod syn;
+mod ungoverned;
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
@@ -31,6 +32,7 @@ pub use introduction::{Introduced, Introduction};
 use sight::Sight;
 pub(crate) use stranger::{Insight, Stranger};
 use syn::Syn;
+use ungoverned::Bound;
 
 /// One end of the connection.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -69,6 +71,8 @@ pub(crate) struct Conn {
     /// By the side of the sender.
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
+    /// What policy says of its packets if they cannot be governed, by end; `None`: it has not been asked.
+    bound: Option<[Bound; 2]>,
     closed: bool,
     /// Packets have gone by unseen, and the ends have not been seen to agree since.
     sight: Option<Box<Sight>>,
@@ -114,6 +118,7 @@ impl Conn {
             gate: None,
             flows: [None, None],
             pass: None,
+            bound: None,
             closed: false,
             sight: None,
             settled_at: None,
@@ -222,8 +227,8 @@ impl Conn {
             self.closed = self.ends[0].fin && self.ends[1].fin;
         }
         if self.flows[0].is_none() && self.flows[1].is_none() {
-            ctx.pass(self.pass.unwrap_or(PassReason::OneWay));
-            return ctx.emit(pkt, from.other(), segment);
+            let reason = self.pass.unwrap_or(PassReason::OneWay);
+            return self.pass_on(ctx, from, segment, pkt, reason);
         }
         self.on_established(ctx, from, segment, pkt);
         self.leave_another_way(ctx);
@@ -299,7 +304,15 @@ impl Conn {
                 flow.note_latest(segment, shown_window);
                 flow.on_data(ctx, segment, pkt);
             }
-            None => ctx.emit(pkt, from.other(), segment),
+            None => {
+                let early = self.ends[from.index()]
+                    .syn
+                    .is_some_and(|syn| syn.payload_len > 0);
+                match early && !self.may_pass(ctx, from, segment, PassReason::FastOpenData) {
+                    true => self.drop_ungoverned(ctx, segment, pkt),
+                    false => ctx.emit(pkt, from.other(), segment),
+                }
+            }
         }
         let waits = advanced
             && self.flows[from.index()]
@@ -407,6 +420,7 @@ impl Conn {
         now: Nanos,
         counters: &mut Counters,
     ) {
+        self.bound = None;
         for side in [Side::Inside, Side::Outside] {
             // The number of a rule is of the old policy's.
             self.ends[side.index()].drawn = None;
@@ -468,7 +482,7 @@ impl Conn {
     pub(crate) fn passes_for_good(&self) -> bool {
         let for_a_while = |reason| matches!(reason, PassReason::Closed | PassReason::Bypass);
         let passes = self.pass.is_some_and(|reason| !for_a_while(reason));
-        passes && self.new_syn.is_none()
+        passes && self.new_syn.is_none() && !self.is_bound()
     }
 }
 

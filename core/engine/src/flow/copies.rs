@@ -133,8 +133,8 @@ impl Flow {
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at, Why::Copy);
         let rate = self.pacing.rate;
-        let longest = self.longest_pause(len);
-        self.pacing.pacer.on_sent(ctx.now, len, rate, longest);
+        let patience = self.patience(len);
+        self.pacing.pacer.on_sent(ctx.now, len, rate, patience);
         self.copies.sent = self.copies.sent.saturating_add(1);
         self.copies.early_sent += u64::from(!next.repair);
         self.cold.tally.copies += 1;

@@ -6,12 +6,14 @@ use windlass_cc::{MILLISECOND, Nanos, Phase, bytes_over};
 use windlass_wire::{Editor, Segment};
 
 use super::Flow;
+use super::scale::scaled;
 use crate::context::Context;
 use crate::{Pkt, Pool, seq};
 
 /// What the sender may be ahead of the network, ns at the pacing rate: its answer to a window update
-/// takes a moment.
+/// takes a moment. On short paths it is an eighth of the round trip.
 const QUEUE_TIME: Nanos = 4 * MILLISECOND;
+const QUEUE_SIXTEENTHS: Nanos = 2;
 /// The answer of a sender that is farther from the box than this comes as much later, ns.
 const NEAR_RTT_MIN: Nanos = MILLISECOND;
 /// Up to this, ns: who answers a SYN later was busy.
@@ -20,15 +22,21 @@ const NEAR_RTT_MAX: Nanos = 500 * MILLISECOND;
 const FLAT_ROUNDS: u8 = 2;
 /// On top of it, what a sender saves up before it sends at all: Linux waits for room for one
 /// segmentation-offload burst (`tcp_tso_should_defer`, `tcp_output.c` 6.12), a millisecond at its
-/// own pacing rate. That is up to twice its window per RTT, and its window several BDP.
+/// own pacing rate. That is up to twice its window per RTT, and its window several BDP. On short paths
+/// it waits for a third of its window at most: a sixteenth of the round trip and the queue above make up
+/// for that.
 const BURST_TIME: Nanos = 8 * MILLISECOND;
+const BURST_SIXTEENTHS: Nanos = 1;
 /// No such burst is longer, bytes.
 const BURST_BYTES: u64 = 65_536;
-/// The least the sender may be ahead, segments.
+/// The least the sender may be ahead, segments: one for so much of the round trip, ns.
 const QUEUE_SEGMENTS: u64 = 10;
+const QUEUE_SEGMENTS_MIN: u64 = 2;
+const QUEUE_SEGMENT_RTT: Nanos = MILLISECOND / 8;
 /// How far an edge is moved to the right at most so that it falls between two segments: ns at the
 /// pacing rate, and segments. A scale of 9 can express one edge in 64 segments of 1,448 bytes.
 const ALIGN_TIME: Nanos = 16 * MILLISECOND;
+const ALIGN_SIXTEENTHS: Nanos = 1;
 const ALIGN_SEGMENTS: u64 = 64;
 /// A window probe may lie just beyond the edge, segments.
 const PROBE_SEGMENTS: u64 = 2;
@@ -86,9 +94,12 @@ impl Flow {
             };
             rate = rate.min(next);
         }
-        let burst = bytes_over(rate, BURST_TIME).min(BURST_BYTES);
-        let answer = QUEUE_TIME + away;
-        bytes_over(rate, answer) + burst + QUEUE_SEGMENTS * u64::from(self.host.path().mss)
+        let round_trip = self.round_trip();
+        let burst_time = scaled(BURST_TIME, round_trip, BURST_SIXTEENTHS);
+        let burst = bytes_over(rate, burst_time).min(BURST_BYTES);
+        let answer = scaled(QUEUE_TIME, round_trip, QUEUE_SIXTEENTHS) + away;
+        let segments = (round_trip / QUEUE_SEGMENT_RTT).clamp(QUEUE_SEGMENTS_MIN, QUEUE_SEGMENTS);
+        bytes_over(rate, answer) + burst + segments * u64::from(self.host.path().mss)
     }
 
     /// Where the edge should be now. What the receiver holds out of order and what is lost does
@@ -185,7 +196,8 @@ impl Flow {
             fits.then_some(edge)
         };
         let down = self.queue_allowance() / 4 / mss;
-        let up = bytes_over(self.pacing.rate.unwrap_or(0), ALIGN_TIME) / mss;
+        let time = scaled(ALIGN_TIME, self.round_trip(), ALIGN_SIXTEENTHS);
+        let up = bytes_over(self.pacing.rate.unwrap_or(0), time) / mss;
         let whole = (target.max(lowest) - base) / mss;
         let below = (whole.saturating_sub(down.min(ALIGN_SEGMENTS))..=whole)
             .rev()

@@ -29,11 +29,13 @@ mod pace;
 mod police;
 mod repair;
 mod review;
+mod scale;
 mod scoreboard;
 mod send;
 mod sender_view;
 mod sight;
 mod standing;
+mod timeout;
 mod train;
 mod transfers;
 mod watch;
@@ -45,7 +47,6 @@ use windlass_wire::{Template, Timestamps};
 
 use crate::context::Context;
 use crate::decide::Generation;
-use crate::limits::{RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
@@ -398,17 +399,6 @@ impl Flow {
     /// True once it only passes packets.
     pub(crate) fn passing(&self) -> Option<PassReason> {
         self.hands.pass
-    }
-
-    /// Retransmission time-out of the box (RFC 6298 §2, Linux's minimum).
-    fn rto(&self) -> Nanos {
-        let base = match (self.host.path().srtt, self.handshake_rtt()) {
-            (0, 0) => RTO_INITIAL,
-            // The first sample's variation is half of it.
-            (0, rtt) => rtt + (2 * rtt).max(RTO_MIN),
-            (srtt, _) => srtt + (4 * self.host.path().rttvar).max(RTO_MIN),
-        };
-        (base << self.timers.backoff.min(6)).min(RTO_MAX)
     }
 
     /// Reads a word of each part that a packet will need.

@@ -5,11 +5,13 @@ use windlass_cc::{MILLISECOND, Nanos};
 use windlass_wire::{AckFields, Flags, SackBlocks, Timestamps};
 
 use super::Flow;
+use super::scale::scaled;
 use crate::context::Context;
 use crate::{Pool, Why, seq};
 
-/// A window update of the box's own at most this often, ns.
+/// A window update of the box's own at most this often, ns; on short paths sixteen times in a round trip.
 const UPDATE_INTERVAL: Nanos = MILLISECOND;
+const UPDATE_SIXTEENTHS: Nanos = 1;
 /// SACK blocks that have room beside timestamps (RFC 2018 §3).
 const SACK_BLOCKS: usize = 3;
 /// Such updates each time the sender uses up what it may be ahead.
@@ -47,7 +49,8 @@ impl Flow {
     /// After sending: the edge has moved with what was sent. The sender is told before it has used
     /// up what it was shown, since it waits for room for a burst.
     pub(crate) fn offer_room<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if !self.in_charge() || self.view.since_update(ctx.now) < UPDATE_INTERVAL {
+        let interval = scaled(UPDATE_INTERVAL, self.round_trip(), UPDATE_SIXTEENTHS);
+        if !self.in_charge() || self.view.since_update(ctx.now) < interval {
             return;
         }
         let allowance = self.queue_allowance();

@@ -8,7 +8,8 @@ use super::scoreboard::{Overdue, probe_timeout};
 use crate::context::Context;
 use crate::{PassReason, Pool, Why};
 
-/// Time-outs in a row after which the box gives up: half a minute without any sign of the receiver.
+/// Time-outs in a row after which the box gives up: half a minute without any sign of the receiver. Those that are shorter
+/// than on long paths do not count.
 const TIMEOUTS_MAX: u32 = 8;
 
 impl Flow {
@@ -47,7 +48,10 @@ impl Flow {
 
     /// RFC 6298 §5 and RFC 8985 §7.2, on sending.
     pub(crate) fn arm_timers_on_send(&mut self, now: Nanos) {
-        self.timers.rto_at.get_or_insert(now + self.rto());
+        let at = now + self.rto();
+        let armed = self.timers.rto_at.get_or_insert(at);
+        // More is out than a segment whose acknowledgement the receiver may delay.
+        *armed = at.min(*armed);
         self.arm_probe(now);
     }
 
@@ -70,8 +74,7 @@ impl Flow {
                 srtt => srtt,
             };
             let srtt = Some(srtt).filter(|srtt| *srtt > 0);
-            let single = self.board.inflight() <= u64::from(self.host.path().mss);
-            let at = now + probe_timeout(srtt, single);
+            let at = now + probe_timeout(srtt, self.probe_slack());
             self.timers.rto_at.map_or(at, |rto| at.min(rto))
         });
     }
@@ -166,7 +169,7 @@ impl Flow {
             return;
         }
         self.timers.backoff += 1;
-        if self.timers.backoff > TIMEOUTS_MAX {
+        if self.timers.backoff > TIMEOUTS_MAX + self.short_timeouts() {
             // Its ends have found each other another way, or are gone. What is repaired from here on
             // the sender repairs.
             ctx.counters.pass(PassReason::OneWay);

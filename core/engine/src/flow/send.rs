@@ -4,6 +4,8 @@ use windlass_cc::host::{Departure, rate_by_window, wanted_rate};
 use windlass_cc::{MILLISECOND, Nanos, Phase};
 use windlass_wire::{DataRewrite, Timestamps, parse};
 
+use super::pace::Patience;
+use super::scale::scaled;
 use super::{Flow, LimitedBy};
 use crate::context::Context;
 use crate::{HandBack, Pool, Why, seq};
@@ -11,6 +13,8 @@ use crate::{HandBack, Pool, Why, seq};
 /// How long the sender may leave room in its edge unused before samples count as app-limited, ns:
 /// its answer to an ACK takes a moment.
 const ROOM_GRACE: Nanos = 2 * MILLISECOND;
+/// A round trip on short paths.
+const SIXTEENTHS: Nanos = 16;
 
 /// So often a segment leaves with the TSval it came with, which lets the sender undo a time-out of
 /// its own (RFC 3522). After that the old value would only inflate the RTT that the sender measures.
@@ -61,7 +65,8 @@ impl Flow {
         let piece = self.board.piece(index);
         let (len, start, end, sent) = (piece.len(), piece.start, piece.end, piece.sent);
         // One segment may always be in flight, whatever the window says.
-        if self.board.inflight() > 0 && self.board.pipe() + len > self.window_in_flight() {
+        let over = self.board.inflight() > 0 && self.board.pipe() + len > self.window_in_flight();
+        if over && (sent || !self.was_promised(end)) {
             return Some(LimitedBy::Cwnd);
         }
         if end > self.receiver_edge && !sent && !self.may_probe_window(ctx.now, start) {
@@ -81,7 +86,7 @@ impl Flow {
         if self.board.inflight() > 0 || start >= self.view.edge() {
             return self.board.inflight() == 0;
         }
-        let due = now + self.rto();
+        let due = now + self.long_rto();
         now >= *self.timers.persist_at.get_or_insert(due)
     }
 
@@ -95,6 +100,16 @@ impl Flow {
             true => pair,
             false => cwnd,
         }
+    }
+
+    /// What ends there was within an earlier window, which a mark has made smaller since. On a short path it leaves all the same,
+    /// as it would if its sender had that window: to hold it back would make the flow wait at its own share of the link for what
+    /// takes the switch no time.
+    fn was_promised(&self, end: u64) -> bool {
+        self.has_short_queue()
+            && self.host.episode().is_none()
+            && !self.keeps_small_window_by_pacing(self.host.control().cwnd)
+            && end + self.queue_allowance() <= self.view.edge()
     }
 
     fn keeps_small_window_by_pacing(&self, cwnd: u64) -> bool {
@@ -166,8 +181,8 @@ impl Flow {
         }
         self.pacing.last_sent_at = ctx.now;
         let rate = self.pacing.rate;
-        let longest = self.longest_pause(bytes);
-        self.pacing.pacer.on_sent(ctx.now, bytes, rate, longest);
+        let patience = self.patience(bytes);
+        self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
     }
@@ -229,10 +244,12 @@ impl Flow {
 
     /// After a packet of so many bytes: whatever the rate, one may leave in a round trip, unless the
     /// cap says otherwise.
-    pub(crate) fn longest_pause(&self, bytes: u64) -> Nanos {
+    pub(crate) fn patience(&self, bytes: u64) -> Patience {
         let by_cap = |cap| (bytes * 1_000_000_000).checked_div(cap);
         let by_cap = self.verdict.cap.and_then(by_cap).unwrap_or(0);
-        self.host.path().srtt.max(MILLISECOND).max(by_cap)
+        let round_trip = self.round_trip();
+        let least = scaled(MILLISECOND, round_trip, SIXTEENTHS);
+        Patience::new(self.host.path().srtt.max(least).max(by_cap), round_trip)
     }
 
     /// Puts what the sender said last into a held packet that was made before, as a
@@ -284,14 +301,12 @@ impl Flow {
         if !self.enforcing() {
             return;
         }
+        let limited = self.pacing.limited_by == LimitedBy::Cwnd || self.waits_for_edge();
         let usage = self.host.usage_mut();
         if usage.is_over(self.board.una()) {
             usage.begin(self.board.sent_nxt(), false, 0);
         }
-        usage.note(
-            self.pacing.limited_by == LimitedBy::Cwnd,
-            self.board.inflight(),
-        );
+        usage.note(limited, self.board.inflight());
         let by_pacing = self.pacing.limited_by == LimitedBy::Pacing;
         if let Some(train) = &mut self.train
             && train.holds_back(ctx.now, by_pacing)
@@ -313,9 +328,19 @@ impl Flow {
             Phase::Startup => control.cwnd.min(self.host.path().bdp() * 2),
             _ => control.cwnd,
         };
-        if ctx.now - since >= ROOM_GRACE && self.board.inflight() < full {
+        if ctx.now - since >= scaled(ROOM_GRACE, self.round_trip(), SIXTEENTHS)
+            && self.board.inflight() < full
+        {
             self.host.app_limited(self.board.inflight());
         }
+    }
+
+    /// On a short path next to nothing waits in the box: the window limits a sender that has used up the edge it was shown.
+    fn waits_for_edge(&self) -> bool {
+        self.pacing.limited_by == LimitedBy::Sender
+            && self.has_short_queue()
+            && self.at_edge()
+            && self.view.edge() < self.receiver_edge
     }
 
     /// A segment has been sent again in the open episode.
@@ -334,7 +359,7 @@ impl Flow {
         // What the sender did not send while there was room says nothing about the path.
         self.host.app_limited(self.board.inflight());
         self.view.restart_rounds();
-        if idle > self.rto() {
+        if idle > self.long_rto() {
             self.host.idle_restart(ctx.now, idle);
             self.update_pacing();
         }

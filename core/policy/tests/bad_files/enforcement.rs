@@ -46,6 +46,18 @@ pub const BAD: &[Bad] = &[
         "did you mean \"boxes\"",
     ),
     (
+        "version = 1\n[default]\nungoverned = \"limited\"\n",
+        (3, 14),
+        "unknown ungoverned \"limited\"",
+        "did you mean \"limit\"",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\n[[rule]]\nungoverned = \"limit\"\n",
+        (5, 14),
+        "no tenant has one",
+        "cap_mbit",
+    ),
+    (
         "version = 1\n[default]\npolice = 3\n",
         (3, 10),
         "police is true or false",

@@ -22,5 +22,6 @@ pub(super) fn of_box(time_s: f64, figures: &FlowFigures, in_recovery: bool) -> S
         acked_bytes: Some(figures.bytes_acked),
         retransmitted_packets: Some(figures.repaired_segments),
         held_packets: Some(figures.held_packets),
+        queued_packets: Some(packets(figures.queued_bytes)),
     }
 }

@@ -10,7 +10,7 @@ use crate::paper::{Paper, Published};
 use crate::statistics::Statistic;
 
 /// Columns of the time series that can be drawn.
-const SERIES: [(&str, &str); 9] = [
+const SERIES: [(&str, &str); 10] = [
     ("cwnd_packets", "cwnd_packets"),
     ("ssthresh_packets", "ssthresh_packets"),
     ("inflight_packets", "inflight_packets"),
@@ -19,6 +19,7 @@ const SERIES: [(&str, &str); 9] = [
     ("pacing_mbit_s", "pacing_mbit_s"),
     ("acked_bytes", "acked_bytes"),
     ("held_packets", "held_packets"),
+    ("queued_packets", "queued_packets"),
     ("throughput_mbit_s", "throughput_mbit_s"),
 ];
 const SERIES_DEFAULT: [&str; 4] = [

@@ -1,6 +1,6 @@
 //! Who is admitted: handshakes under way, memory that is short, and which packets are asked for.
 
-use windlass_engine::{Decide, Limits, Nanos, PassReason, Side, Verdict};
+use windlass_engine::{Decide, Limits, Nanos, PassReason, Side, Ungoverned, Verdict};
 use windlass_sim::HeapPool;
 use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
 
@@ -164,6 +164,36 @@ struct NobodyIsGoverned;
 impl Decide for NobodyIsGoverned {
     fn classify(&self, _: &FlowKey, _: Side, _: Nanos) -> Option<Verdict> {
         None
+    }
+}
+
+/// Accurate ECN passes for good. Where policy counts it against a cap, its packets are wanted here all the same.
+#[test]
+fn packets_of_what_is_limited_are_asked_for() {
+    for (ungoverned, told) in [
+        (Ungoverned::Pass, &[true, false][..]),
+        (Ungoverned::Limit, &[true][..]),
+    ] {
+        let mut bench = Bench::new(Verdict {
+            ungoverned,
+            ..bbr()
+        });
+        let asks = Flags::SYN.with(Flags::AE).with(Flags::CWR).with(Flags::ECE);
+        bench.put(Side::Outside, &bench.syn(Side::Outside, asks, 0));
+        let agrees = Flags::SYN.with(Flags::ACK).with(Flags::CWR);
+        bench.put(Side::Inside, &bench.syn(Side::Inside, agrees, 1));
+        bench.client_ack(1);
+        bench.server_data(1, 3);
+        assert_eq!(follows(&mut bench), told, "{ungoverned:?}");
+        assert_eq!(
+            bench.engine.counters().passed[PassReason::AccEcn as usize],
+            5
+        );
+        assert_eq!(
+            bench.engine.counters().ungoverned_dropped,
+            0,
+            "there is no cap"
+        );
     }
 }
 

@@ -1,11 +1,8 @@
 //! RACK-TLP (RFC 8985): loss by time, and tail loss probes.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{MILLISECOND, Nanos, Path};
+use windlass_cc::{Nanos, Path};
 
-/// RFC 8985 §7.2 step 1: what one segment in flight adds to the probe time-out, for the
-/// receiver's delayed ACK. Linux receivers wait 40 ms at most, others 200.
-const MAX_ACK_DELAY: Nanos = 50 * MILLISECOND;
 /// RFC 8985 §5.2, `RACK.reo_wnd_persist`.
 const REO_WND_PERSIST: u8 = 16;
 /// RFC 8985 §6.2 step 4: SACKed segments that speak for loss as long as no reordering was seen.
@@ -158,23 +155,15 @@ impl Rack {
     }
 }
 
-/// RFC 8985 §7.2: the probe time-out after the last transmission or ACK. `single`: no more than one
-/// segment is in flight.
-pub(crate) fn probe_timeout(srtt: Option<Nanos>, single: bool) -> Nanos {
-    let Some(srtt) = srtt else {
-        return windlass_cc::SECOND;
-    };
-    let delayed = if single {
-        MAX_ACK_DELAY
-    } else {
-        2 * MILLISECOND
-    };
-    2 * srtt + delayed
+/// RFC 8985 §7.2: the probe time-out after the last transmission or ACK. `slack`: what the answer may take longer.
+pub(crate) fn probe_timeout(srtt: Option<Nanos>, slack: Nanos) -> Nanos {
+    srtt.map_or(windlass_cc::SECOND, |srtt| 2 * srtt + slack)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use windlass_cc::MILLISECOND;
 
     fn path() -> Path {
         let mut path = Path::new(1000);
@@ -229,10 +218,9 @@ mod tests {
     }
 
     #[test]
-    fn one_segment_waits_for_the_delayed_ack() {
+    fn a_probe_waits_for_two_round_trips_and_more() {
         let rtt = Some(100 * MILLISECOND);
-        assert_eq!(probe_timeout(rtt, true), 250 * MILLISECOND);
-        assert_eq!(probe_timeout(rtt, false), 202 * MILLISECOND);
-        assert_eq!(probe_timeout(None, true), windlass_cc::SECOND);
+        assert_eq!(probe_timeout(rtt, 2 * MILLISECOND), 202 * MILLISECOND);
+        assert_eq!(probe_timeout(None, 0), windlass_cc::SECOND);
     }
 }

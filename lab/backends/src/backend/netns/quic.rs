@@ -265,6 +265,7 @@ fn rows(csv: &Path, start_s: f64, interval_ns: u64) -> Result<Vec<Sample>> {
             acked_bytes: number("delivered_bytes").map(|bytes| bytes as u64),
             retransmitted_packets: packets("lost_bytes").map(|packets| packets as u64),
             held_packets: None,
+            queued_packets: None,
         });
     }
     Ok(samples)

@@ -19,6 +19,7 @@ pub(super) fn of_server(time_s: f64, info: &TcpInfo) -> Sample {
         acked_bytes: Some(info.acked_bytes),
         retransmitted_packets: Some(info.retransmitted_packets.into()),
         held_packets: None,
+        queued_packets: None,
     }
 }
 
@@ -67,6 +68,7 @@ mod tests {
         let server = of_server(1.5, &info);
         let expected = Sample {
             held_packets: Some(0),
+            queued_packets: Some(0.0),
             ..server
         };
         assert_eq!(of_box(1.5, &figures, true), expected);

@@ -304,3 +304,38 @@ fn a_box_that_breaks_a_rule_is_told_of() {
         .expect("an error");
     assert!(said.contains("the receiver is at"), "{said}");
 }
+
+/// 1 Gbit/s and a round trip of 100 us. What waits in the box waits for less than a round trip, and the path is full.
+#[test]
+fn a_data_centre_is_not_given_the_queue_of_a_long_path() {
+    let mut setup = boxed(line());
+    setup.flows[0].bytes = 500_000_000;
+    setup.limit_ns = SECOND / 4;
+    setup.fixed_length = true;
+    setup.measure_from_ns = SECOND / 20;
+    setup.record.series_interval_ns = MILLISECOND;
+    let bottleneck = &mut setup.bottlenecks[0];
+    bottleneck.down.rate_bits_per_s = 1_000_000_000;
+    bottleneck.up.delay_ns = 100_000;
+    bottleneck.down.queue_bytes = 30_000;
+    let reno = Verdict::enforce("reno".parse::<AlgorithmId>().expect("an algorithm"));
+    let observed = over_box(&setup, reno);
+    assert_eq!(observed.error, None);
+    let of = |source| {
+        let series = observed.series.iter().find(|s| s.source == source);
+        let samples = series.expect("sampled").samples[50..].iter();
+        let mut rtts: Vec<f64> = samples.filter_map(|s| s.srtt_ms).collect();
+        rtts.sort_by(f64::total_cmp);
+        rtts[rtts.len() / 2]
+    };
+    let (sender, path) = (of(Source::Server), of(Source::Box));
+    assert!(
+        sender < path + 0.15,
+        "{sender} ms, of which {path} ms are the path's"
+    );
+    let carried = observed.flows[0].received_bytes;
+    assert!(
+        carried > 28_000_000,
+        "{carried} bytes in a quarter of a second"
+    );
+}

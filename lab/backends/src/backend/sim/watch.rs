@@ -164,6 +164,7 @@ fn server_sample(now: Nanos, stats: &EndStats, acked: u64) -> Sample {
         acked_bytes: Some(acked),
         retransmitted_packets: Some(stats.segments_retransmitted),
         held_packets: None,
+        queued_packets: None,
     }
 }
 

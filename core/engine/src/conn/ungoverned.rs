@@ -1,0 +1,101 @@
+//! Connections that policy wants governed, and that cannot be. A guest chooses the options of its connections; policy says whether
+//! it leaves enforcement that way.
+
+use serde::{Deserialize, Serialize};
+use windlass_wire::{Flags, Segment};
+
+use super::Conn;
+use crate::context::Context;
+use crate::{Fate, Mode, PassReason, Pkt, Pool, Side, TenantId, Ungoverned};
+
+/// What policy says of the packets of one end, where they cannot be governed.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Bound {
+    ungoverned: Ungoverned,
+    tenant: Option<TenantId>,
+}
+
+impl Conn {
+    /// A packet to which nothing is done goes on, unless policy says otherwise.
+    pub(super) fn pass_on<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+        reason: PassReason,
+    ) {
+        if !self.may_pass(ctx, from, segment, reason) {
+            return self.drop_ungoverned(ctx, segment, pkt);
+        }
+        ctx.pass(reason);
+        ctx.emit(pkt, from.other(), segment);
+    }
+
+    /// Policy does not want this packet.
+    pub(super) fn drop_ungoverned<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        segment: &Segment,
+        pkt: Pkt,
+    ) {
+        ctx.counters.ungoverned_dropped += 1;
+        ctx.swallow(pkt, Fate::Ungoverned);
+        if segment.flags.has(Flags::SYN) {
+            // The ends have agreed on nothing yet. Their next SYN may come without the option (RFC 8684 §3.1, RFC 9768
+            // §3.1.4), and is then the first one that counts.
+            self.begin_anew(ctx);
+        }
+    }
+
+    /// Whether it may go on. Only what is dropped or counted at a cap is changed by this.
+    pub(super) fn may_pass<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        reason: PassReason,
+    ) -> bool {
+        if !PassReason::CHOSEN.contains(&reason) {
+            return true;
+        }
+        let bound = self.bound(ctx);
+        let own = bound[from.index()];
+        // A handshake that one end may not use is no handshake.
+        let handshake = segment.flags.has(Flags::SYN);
+        let forbids = |end: Bound| end.ungoverned == Ungoverned::Drop;
+        if forbids(own) || handshake && forbids(bound[from.other().index()]) {
+            return false;
+        }
+        if own.ungoverned != Ungoverned::Limit {
+            return true;
+        }
+        let account = own.tenant.map(|id| usize::from(id.0));
+        let account = account.and_then(|index| ctx.tenants.get_mut(index));
+        account.is_none_or(|account| account.take_now(ctx.now, u64::from(segment.payload_len)))
+    }
+
+    /// What policy says of both ends. Asked once, and again of another policy.
+    fn bound<P: Pool>(&mut self, ctx: &Context<'_, P>) -> [Bound; 2] {
+        if let Some(bound) = self.bound {
+            return bound;
+        }
+        let of = |side| {
+            let verdict = ctx.policy.classify(&self.key_from(side), side, ctx.now);
+            let verdict = verdict.filter(|verdict| verdict.mode == Mode::Enforce);
+            verdict.map_or(Bound::default(), |verdict| Bound {
+                ungoverned: verdict.ungoverned,
+                tenant: verdict.tenant,
+            })
+        };
+        let bound = [Side::Inside, Side::Outside].map(of);
+        self.bound = Some(bound);
+        bound
+    }
+
+    /// Its packets are wanted here although nothing is done to them.
+    pub(super) fn is_bound(&self) -> bool {
+        let binds = |bound: &Bound| bound.ungoverned != Ungoverned::Pass;
+        self.bound.is_some_and(|bound| bound.iter().any(binds))
+    }
+}
