@@ -63,6 +63,7 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
             FLOWS_MAX,
             &mut limits.half_open_per_prefix,
         ),
+        ("strangers", "connections", FLOWS_MAX, &mut limits.strangers),
         (
             "segments_per_flow",
             "segments",
@@ -111,6 +112,7 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
         ("handshake_timeout_s", &mut limits.handshake_timeout),
         ("closed_linger_s", &mut limits.closed_linger),
         ("shrink_after_s", &mut limits.shrink_after),
+        ("stranger_timeout_s", &mut limits.stranger_timeout),
     ] {
         if let Some(value) = section.take(key) {
             *place = value.integer(1..=TIMEOUT_MAX_S, "s")? * SECOND;

@@ -242,6 +242,9 @@ fn box_and_limits_are_read() {
         handshake_timeout_s = 5
         closed_linger_s = 2
         shrink_after_s = 3
+        strangers = 7
+        stranger_timeout_s = 9
+        strangers_per_second = 11
         syns_per_second = 500
         syns_per_second_per_prefix = 0
         memory_mb = 64
@@ -272,6 +275,8 @@ fn box_and_limits_are_read() {
             handshake_timeout: 5 * SECOND,
             closed_linger: 2 * SECOND,
             shrink_after: 3 * SECOND,
+            strangers: 7,
+            stranger_timeout: 9 * SECOND,
         }
     );
     assert_eq!(
@@ -279,6 +284,7 @@ fn box_and_limits_are_read() {
         BoxLimits {
             syns_per_second: 500,
             syns_per_second_per_prefix: 0,
+            strangers_per_second: 11,
             memory_mb: 64,
         }
     );
