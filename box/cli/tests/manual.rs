@@ -155,7 +155,8 @@ fn the_page_of_the_configuration_has_every_key() {
     let keys = keys();
     assert!(keys.len() > 45, "{}", keys.len());
     let sections = [
-        "box", "limits", "auto", "guard", "metrics", "web", "recorder", "default", "rule", "tenant",
+        "box", "limits", "auto", "guard", "metrics", "standby", "web", "recorder", "default",
+        "rule", "tenant",
     ];
     let missing = keys.iter().filter(|key| {
         let plain = |mark: &str| FILE_FORMAT.contains(&format!("{mark}{key}"));

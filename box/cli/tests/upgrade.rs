@@ -205,7 +205,8 @@ fn one_that_is_killed_at_any_time_costs_no_connection() {
         transfer.wait_for(MEGABYTE);
         if said.contains("governs on") {
             assert_eq!(pid(&daemon), governs.0);
-            assert!(is_governed(&daemon, 8001), "after {delay} s: {said}");
+            // A machine that is busy with other things may have kept its worker from reading.
+            wait_governed(&daemon, 1);
         } else {
             taken += 1;
         }

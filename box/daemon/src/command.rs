@@ -29,6 +29,8 @@ pub(crate) enum NotGiven {
 
 /// How long workers may take to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
+/// Connections that a worker takes in between two batches of packets.
+const INTRODUCED_PER_TURN: usize = 256;
 /// Flows of one worker in an answer that has all of them; further connections are only counted.
 pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
 /// The same where they stay in the process, and only parts of them are answered.
@@ -221,19 +223,25 @@ impl Workers {
 
     /// Another box has told of connections, and of ends. Which worker will see them, nobody knows: all wait for them,
     /// until one has seen them.
-    pub(crate) fn introduced(
-        &self,
-        introduced: &Arc<Vec<Introduced>>,
-        ended: &Arc<Vec<FlowKey>>,
-    ) -> Result<(), Unanswered> {
-        self.tell(|| Command::Introduced(Arc::clone(introduced)));
-        self.tell(|| Command::EndedElsewhere(Arc::clone(ended)));
-        if self.count() == 1 {
-            return Ok(());
+    pub(crate) fn introduced(&self, mut introduced: Vec<Introduced>, ended: Vec<FlowKey>) {
+        while !introduced.is_empty() {
+            let rest = introduced.split_off(introduced.len().min(INTRODUCED_PER_TURN));
+            let part = Arc::new(std::mem::replace(&mut introduced, rest));
+            self.tell(|| Command::Introduced(Arc::clone(&part)));
         }
+        if !ended.is_empty() {
+            let ended = Arc::new(ended);
+            self.tell(|| Command::EndedElsewhere(Arc::clone(&ended)));
+        }
+    }
+
+    /// Where one worker has seen what all wait for, the others do not any more.
+    pub(crate) fn settle_adopted(&self) -> Result<(), Unanswered> {
         let adopted = self.ask(Command::Adopted)?.into_iter().flatten();
         let adopted = Arc::new(adopted.collect::<Vec<FlowKey>>());
-        self.tell(|| Command::LeaveToAnother(Arc::clone(&adopted)));
+        if self.count() > 1 && !adopted.is_empty() {
+            self.tell(|| Command::LeaveToAnother(Arc::clone(&adopted)));
+        }
         Ok(())
     }
 

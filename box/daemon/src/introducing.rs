@@ -8,9 +8,6 @@ use windlass_wire::FlowKey;
 
 /// Connections looked at in one turn: about as much work as a batch of packets.
 const CONNECTIONS_PER_TURN: usize = 256;
-/// Ends that nobody has asked for yet, and that are kept: further ones the other box finds out by its own time.
-const ENDED_MAX: usize = 65_536;
-
 /// What has happened since it was last told.
 #[derive(Debug, Default)]
 pub(crate) struct Told {
@@ -22,9 +19,8 @@ pub(crate) struct Told {
 #[derive(Debug, Default)]
 pub(crate) struct Introducing {
     asked: Option<Asked>,
-    /// Somebody has asked before: from then on ends are kept.
-    is_wanted: bool,
-    ended: Vec<FlowKey>,
+    /// Ends of which nobody has taken the answer.
+    untold: Vec<FlowKey>,
 }
 
 #[derive(Debug)]
@@ -39,20 +35,12 @@ struct Asked {
 impl Introducing {
     /// Somebody wants to know of all connections that are news to this listener.
     pub(crate) fn ask(&mut self, listener: u32, answer: Sender<Told>) {
-        self.is_wanted = true;
         self.asked = Some(Asked {
             listener,
             answer,
             told: Told::default(),
             next: 0,
         });
-    }
-
-    /// The packets of a connection are not wanted any more.
-    pub(crate) fn end(&mut self, key: FlowKey) {
-        if self.is_wanted && self.ended.len() < ENDED_MAX {
-            self.ended.push(key);
-        }
     }
 
     /// Looks at a part; true: there is more to look at.
@@ -67,12 +55,16 @@ impl Introducing {
             return true;
         }
         if let Some(asked) = self.asked.take() {
-            let ended = std::mem::take(&mut self.ended);
-            // Whoever asked may have gone: an answer that nobody takes is no error.
-            let _ = asked.answer.send(Told {
+            let mut ended = std::mem::take(&mut self.untold);
+            engine.take_ended(|key| ended.push(key));
+            let told = Told {
                 ended,
                 ..asked.told
-            });
+            };
+            // Whoever asked may have gone: the next one hears of the ends.
+            if let Err(untaken) = asked.answer.send(told) {
+                self.untold = untaken.0.ended;
+            }
         }
         false
     }

@@ -60,6 +60,8 @@ pub fn run(
     let (events, incoming) = mpsc::channel();
     last_events::tell_at_panics();
     handle_signals(events.clone())?;
+    // What is wrong with it is told while another process governs.
+    let doorway = Doorway::open(&settings)?;
     // Another process that governs has both until it has ended.
     let entrance = match &predecessor {
         None => Some(Entrance::open(&settings)?),
@@ -120,7 +122,6 @@ pub fn run(
     let Entrance {
         socket,
         metrics,
-        doorway,
         claim,
     } = entrance;
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
@@ -148,7 +149,6 @@ pub fn run(
 struct Entrance {
     socket: Socket,
     metrics: Option<metrics::Listener>,
-    doorway: Doorway,
     claim: InterfaceClaim,
 }
 
@@ -158,7 +158,6 @@ impl Entrance {
         Ok(Entrance {
             socket: Socket::bind(&settings.control_socket)?,
             metrics: metrics.transpose()?,
-            doorway: Doorway::open(settings)?,
             claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
         })
     }

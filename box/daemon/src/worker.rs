@@ -1,5 +1,6 @@
 //! One worker: a driver, an engine, and the loop that feeds the one from the other.
 
+use std::collections::VecDeque;
 use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
@@ -54,8 +55,8 @@ pub(crate) struct Worker<D> {
     /// Who has asked for all flows.
     telling: Telling,
     introducing: Introducing,
-    /// Connections that another box has told of, and that have been seen here since somebody last asked.
-    adopted: Vec<FlowKey>,
+    /// What another box has told of, in parts that one turn takes.
+    introduced: VecDeque<Arc<Vec<Introduced>>>,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
@@ -86,7 +87,7 @@ impl<D: Driver> Worker<D> {
             events,
             telling: Telling::default(),
             introducing: Introducing::default(),
-            adopted: Vec::new(),
+            introduced: VecDeque::new(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
@@ -126,6 +127,7 @@ impl<D: Driver> Worker<D> {
             }
             let tells = self.telling.tell(&self.engine);
             let introduces = self.introducing.tell(&mut self.engine, monotonic_ns());
+            let introduces = self.take_introduced()? || introduces;
             if self.turn()? == 0 && !tells && !introduces {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
@@ -164,13 +166,8 @@ impl<D: Driver> Worker<D> {
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
         // Before anything leaves: the answer to a SYN must find the connection followed.
         let driver = &mut self.driver;
-        let introducing = &mut self.introducing;
-        self.engine.take_follows(|key, number| {
-            driver.follow(&key, number);
-            if number.is_none() {
-                introducing.end(key);
-            }
-        });
+        self.engine
+            .take_follows(|key, number| driver.follow(&key, number));
         self.transmit(now)?;
         let events = &self.events;
         let lost = self.engine.take_notices(|notice| events.notice(notice));
@@ -297,12 +294,12 @@ impl<D: Driver> Worker<D> {
                     _ = answer.send(self.recorded(from, into));
                 }
                 Ok(Command::Introduce(listener, answer)) => self.introducing.ask(listener, answer),
-                Ok(Command::Introduced(introduced)) => self.introduced(&introduced)?,
+                Ok(Command::Introduced(introduced)) => self.introduced.push_back(introduced),
                 Ok(Command::EndedElsewhere(keys)) => self.end_elsewhere(&keys)?,
                 Ok(Command::Adopted(answer)) => {
-                    let adopted = &mut self.adopted;
+                    let mut adopted = Vec::new();
                     self.engine.take_adopted(|key| adopted.push(key));
-                    _ = answer.send(std::mem::take(adopted));
+                    _ = answer.send(adopted);
                 }
                 Ok(Command::LeaveToAnother(keys)) => {
                     keys.iter()
@@ -322,14 +319,18 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Another box has told of connections.
-    fn introduced(&mut self, introduced: &[Introduced]) -> io::Result<()> {
+    /// Takes in some of the connections that another box has told of. True: there were some.
+    fn take_introduced(&mut self) -> io::Result<bool> {
+        let Some(part) = self.introduced.pop_front() else {
+            return Ok(false);
+        };
         let now = monotonic_ns();
-        for each in introduced {
+        for each in part.iter() {
             let (driver, tx) = (&mut self.driver, &mut self.tx);
             self.engine.introduced(now, each, driver, tx);
         }
-        self.transmit(now)
+        self.transmit(now)?;
+        Ok(true)
     }
 
     fn end_elsewhere(&mut self, keys: &[FlowKey]) -> io::Result<()> {

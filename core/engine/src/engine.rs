@@ -60,6 +60,9 @@ pub struct Engine {
     strangers: Option<Box<Strangers>>,
     /// Connections that another box has told of, and that were seen here since that was last asked for.
     adopted: Vec<FlowKey>,
+    /// Those that have ended; and how many have only been told of.
+    ended: Vec<FlowKey>,
+    expected: usize,
     batch: Vec<Read>,
     /// What was decided about the packets of the last call, if somebody wants to know.
     decisions: Option<Vec<Decision>>,
@@ -90,6 +93,8 @@ impl Engine {
             follows: Vec::new(),
             strangers: None,
             adopted: Vec::new(),
+            ended: Vec::new(),
+            expected: 0,
             batch: Vec::with_capacity(BATCH_PACKETS),
             decisions: None,
             fresh: Vec::new(),
@@ -269,8 +274,13 @@ impl Engine {
             conn.armed_at = None;
             if conn.expired(now, ctx.limits) {
                 ctx.counters.idle_expired += u64::from(!conn.closed());
+                let ends = conn.has_ended();
                 conn.let_go(&mut ctx, PassReason::Closed);
                 ctx.notices.name(conn);
+                if ends {
+                    let key = conn.key;
+                    self.note_ended(key);
+                }
                 self.forget(index);
                 continue;
             }
@@ -454,12 +464,20 @@ impl Engine {
         let wanted = !conn.passes_for_good();
         // The number of another engine may be known by its name.
         let adopted = conn.take_adopted();
+        let closed = conn.take_closed().then_some(conn.key);
         if adopted {
-            self.adopted.push(conn.key);
+            self.expected = self.expected.saturating_sub(1);
         }
         if wanted != conn.followed || adopted {
             conn.followed = wanted;
-            self.follows.push((conn.key, wanted.then_some(index)));
+            let key = conn.key;
+            self.follows.push((key, wanted.then_some(index)));
+            if adopted {
+                self.note_adopted(key);
+            }
+        }
+        if let Some(key) = closed {
+            self.note_ended(key);
         }
     }
 

@@ -143,7 +143,7 @@ impl EngineBox {
         });
         for bytes in told {
             let introduction = Introduction::from_bytes(&bytes).expect("what was just written");
-            let introduced = introduction.find(&Catalog::new());
+            let introduced = introduction.find(&Catalog::new()).expect("it is sound");
             let (pool, txs) = (&mut other.pool, &mut other.txs);
             other.engine.introduced(now, &introduced, pool, txs);
             // Its place in the path is elsewhere: nobody sees what it says.

@@ -50,6 +50,7 @@ pages! {
     recorder: "docs/recorder.md", Given { config: RULE, runs: true, switch: false };
     reproductions: "docs/reproductions.md", Given::default();
     security: "docs/security.md", Given { config: RULE, runs: true, switch: false };
+    standby: "docs/standby.md", Given::default();
     troubleshooting: "docs/troubleshooting.md", Given { config: RULE, runs: true, switch: false };
     upgrade: "docs/upgrade.md", Given { config: RULE, runs: true, switch: false };
     watch: "docs/watch.md", Given { config: WEB, runs: true, switch: false };

@@ -40,7 +40,10 @@ impl Daemon {
 
     /// In another namespace.
     pub fn within(lab: &Lab, place: &str, arguments: &[&str]) -> Daemon {
-        let control = lab.folder.path().join(format!("{place}.sock"));
+        let control = lab.folder.path().join(match place {
+            "m" => "w.sock".to_owned(),
+            other => format!("w-{other}.sock"),
+        });
         let plugins = lab.folder.path().join("plugins");
         let mut command = lab.command(place, PROGRAM);
         command

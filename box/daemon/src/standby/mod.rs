@@ -14,22 +14,22 @@ mod teller;
 #[cfg(test)]
 mod tests;
 
-use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use crate::control::Handler;
 use crate::{RunError, Settings};
+use hearer::Ear;
 use key::Key;
 use remembered::Remembered;
 use teller::Peer;
 
-/// Where the other box can connect, before anybody is answered.
+/// What is known before there is a box.
 pub(crate) struct Doorway {
     remembered: Remembered,
     peer: Option<Peer>,
-    listener: Option<(TcpListener, Key)>,
+    ear: Option<Ear>,
 }
 
 impl Doorway {
@@ -41,16 +41,17 @@ impl Doorway {
         let mut doorway = Doorway {
             remembered: Remembered::new(&settings.control_socket, interfaces),
             peer: None,
-            listener: None,
+            ear: None,
         };
         let Some(config) = &settings.standby else {
             return Ok(doorway);
         };
         let key = Key::read(config.key_file.as_ref()).map_err(RunError::Standby)?;
-        if let Some(listen) = config.listen {
-            let listener = bind(listen).map_err(RunError::Standby)?;
-            doorway.listener = Some((listener, key.clone()));
-        }
+        doorway.ear = config.listen.map(|listen| Ear {
+            listen,
+            from: config.peer.map(|peer| peer.ip().to_canonical()),
+            key: key.clone(),
+        });
         doorway.peer = config.peer.map(|address| Peer { address, key });
         Ok(doorway)
     }
@@ -64,9 +65,9 @@ impl Doorway {
             stop: Arc::default(),
             threads: Vec::new(),
         };
-        if let Some((listener, key)) = self.listener {
+        if let Some(ear) = self.ear {
             let (handler, stop) = (Arc::clone(handler), Arc::clone(&standby.stop));
-            let work = move || hearer::run(&listener, &key, &handler, &stop);
+            let work = move || hearer::run(&ear, &handler, &stop);
             standby.spawn("standby-hears", work)?;
         }
         let (handler, stop) = (Arc::clone(handler), Arc::clone(&standby.stop));
@@ -80,16 +81,6 @@ impl Doorway {
         standby.spawn("standby-tells", work)?;
         Ok(standby)
     }
-}
-
-fn bind(listen: SocketAddr) -> Result<TcpListener, String> {
-    let listener = TcpListener::bind(listen).and_then(|listener| {
-        listener.set_nonblocking(true)?;
-        Ok(listener)
-    });
-    listener.map_err(|e| {
-        format!("listening at {listen}: {e} (listen in [standby] is an address of this box that is free)")
-    })
 }
 
 /// The threads. They end when this is dropped.

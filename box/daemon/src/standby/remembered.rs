@@ -16,8 +16,11 @@ use windlass_wire::FlowKey;
 
 use crate::introducing::Told;
 
-/// Connections that are kept; further ones are not governed after a restart.
+/// Connections that are kept. When there are more, those go of which nothing has been told for longest: after a restart they are
+/// not governed.
 const CONNECTIONS_MAX: usize = 65_536;
+/// So many go at once.
+const GO_AT_ONCE: usize = CONNECTIONS_MAX / 8;
 /// Between two writings.
 const WRITE_EVERY: Duration = Duration::from_secs(1);
 /// What is older says too little.
@@ -48,11 +51,17 @@ impl Header {
     }
 }
 
+/// A connection, and when it was told last.
+struct Entry {
+    bytes: Vec<u8>,
+    told_at: Instant,
+}
+
 /// The connections, as they were last told.
 pub(super) struct Remembered {
     path: PathBuf,
     header: Header,
-    all: HashMap<FlowKey, Vec<u8>>,
+    all: HashMap<FlowKey, Entry>,
     changed: bool,
     written_at: Instant,
     /// Why the file cannot be written.
@@ -87,10 +96,10 @@ impl Remembered {
         if header != self.header || monotonic_ns().saturating_sub(at) > AGE_MAX_NS {
             return Vec::new();
         }
-        let known = all.into_iter().filter_map(|each| {
-            let introduction = Introduction::from_bytes(&each)?;
+        let known = all.into_iter().filter_map(|bytes| {
+            let introduction = Introduction::from_bytes(&bytes)?;
             // Those that stay silent are for the process after this one, too.
-            self.all.insert(introduction.key, each);
+            self.keep(introduction.key, bytes);
             Some(introduction)
         });
         known.collect()
@@ -100,19 +109,28 @@ impl Remembered {
     pub(super) fn note(&mut self, told: &Told) {
         self.changed |= !told.introductions.is_empty() || !told.ended.is_empty();
         for each in &told.introductions {
-            if self.all.len() < CONNECTIONS_MAX || self.all.contains_key(&each.key) {
-                self.all.insert(each.key, each.to_bytes());
-            }
+            self.keep(each.key, each.to_bytes());
         }
         for key in &told.ended {
             self.all.remove(key);
         }
     }
 
+    fn keep(&mut self, key: FlowKey, bytes: Vec<u8>) {
+        if self.all.len() >= CONNECTIONS_MAX && !self.all.contains_key(&key) {
+            let mut told: Vec<Instant> = self.all.values().map(|each| each.told_at).collect();
+            let (_, oldest, _) = told.select_nth_unstable(GO_AT_ONCE);
+            let oldest = *oldest;
+            self.all.retain(|_, each| each.told_at > oldest);
+        }
+        let told_at = Instant::now();
+        self.all.insert(key, Entry { bytes, told_at });
+    }
+
     /// All of them, for workers that know none.
     pub(super) fn all(&self) -> Vec<Introduction> {
         let all = self.all.values();
-        all.filter_map(|each| Introduction::from_bytes(each))
+        all.filter_map(|each| Introduction::from_bytes(&each.bytes))
             .collect()
     }
 
@@ -130,15 +148,29 @@ impl Remembered {
         })
     }
 
+    /// Writes it for the last time. An error is of no use to anybody any more.
+    pub(super) fn finish(&self) {
+        let _ = self.write_now();
+    }
+
     fn write_now(&self) -> io::Result<()> {
-        let all: Vec<&[u8]> = self.all.values().map(Vec::as_slice).collect();
+        let all: Vec<&[u8]> = self
+            .all
+            .values()
+            .map(|each| each.bytes.as_slice())
+            .collect();
         let state = (&self.header, monotonic_ns(), all);
         let bytes =
             postcard::to_allocvec_crc32(&state, CHECKSUM.digest()).map_err(io::Error::other)?;
         let mut new = self.path.as_os_str().to_owned();
         new.push(".new");
+        // What somebody else has put there is not written to.
+        match fs::remove_file(&new) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+            _ => {}
+        }
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
+        options.write(true).create_new(true).mode(0o600);
         let mut file: File = options.open(&new)?;
         file.write_all(&bytes)?;
         fs::rename(&new, &self.path)

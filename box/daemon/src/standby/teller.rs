@@ -26,6 +26,9 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// How long it may take to answer the call.
 const CALL_MAX: Duration = Duration::from_millis(300);
 
+/// Connections in one message.
+const NEWS_MAX: usize = 4096;
+
 /// The other box.
 pub(super) struct Peer {
     pub address: SocketAddr,
@@ -48,12 +51,12 @@ pub(super) fn run(
     peer: Option<Peer>,
     mut remembered: Remembered,
     handler: &Handler,
-    stop: &AtomicBool,
+    stop: &Arc<AtomicBool>,
 ) {
     let mut session = handler.condition().reopened;
-    let mut telling = peer.map(Telling::new);
+    let mut telling = peer.map(|peer| Telling::new(peer, stop));
     // Connections that another process has handed over were told to it.
-    let own = std::process::id() << 8;
+    let mut own = std::process::id() << 8;
     while !stop.load(Ordering::Acquire) {
         let began = Instant::now();
         let called = telling.as_mut().map_or(0, |telling| telling.call(handler));
@@ -66,9 +69,19 @@ pub(super) fn run(
         // Without workers there is nothing to tell, and the other box hears that this one lives.
         let told = handler.with_live(|live| {
             let told = live.workers.introduce(listener);
-            told.map_err(|e| e.to_string())
+            // What is not settled now is so the next time.
+            let _ = live.workers.settle_adopted();
+            Ok(told)
         });
-        let told = told.unwrap_or_default();
+        let told = match told {
+            Ok(Ok(told)) => told,
+            // Some has been told to nobody: all of it, once more.
+            Ok(Err(_)) => {
+                own = own.wrapping_add(1 << 20);
+                Told::default()
+            }
+            Err(_) => Told::default(),
+        };
         remembered.note(&told);
         if let Err(why) = remembered.write() {
             let text = format!("connections will not be governed after a restart: {why}");
@@ -80,21 +93,45 @@ pub(super) fn run(
         };
         thread::sleep(interval.saturating_sub(began.elapsed()));
     }
+    // The last that is known, for the process after this one.
+    let last = handler.with_live(|live| live.workers.introduce(0).map_err(|e| e.to_string()));
+    remembered.note(&last.unwrap_or_default());
+    remembered.finish();
 }
 
 /// Workers are told of connections that this box has governed.
 fn introduce(handler: &Handler, all: Vec<Introduction>) {
-    let found = all.into_iter().map(|each| each.find(&handler.catalog()));
-    let (found, none) = (Arc::new(found.collect()), Arc::new(Vec::new()));
+    let found = all
+        .into_iter()
+        .filter_map(|each| each.find(&handler.catalog()));
+    let found = found.collect();
     // Without workers nobody can go on with them.
     let _ = handler.with_live(|live| {
-        let told = live.workers.introduced(&found, &none);
-        told.map_err(|e| e.to_string())
+        live.workers.introduced(found, Vec::new());
+        Ok(())
     });
+}
+
+/// In parts that the other side takes.
+fn send(link: &mut Link, told: Told) -> io::Result<()> {
+    let mut introductions = told.introductions;
+    let mut ended = told.ended;
+    loop {
+        let later = introductions.split_off(introductions.len().min(NEWS_MAX));
+        let ended_later = ended.split_off(ended.len().min(NEWS_MAX));
+        link.send(&News {
+            introductions: std::mem::replace(&mut introductions, later),
+            ended: std::mem::replace(&mut ended, ended_later),
+        })?;
+        if introductions.is_empty() && ended.is_empty() {
+            return Ok(());
+        }
+    }
 }
 
 struct Telling {
     peer: Peer,
+    stop: Arc<AtomicBool>,
     link: Option<Link>,
     call_at: Instant,
     /// How often it has answered: each time, everything is news.
@@ -104,9 +141,10 @@ struct Telling {
 }
 
 impl Telling {
-    fn new(peer: Peer) -> Telling {
+    fn new(peer: Peer, stop: &Arc<AtomicBool>) -> Telling {
         Telling {
             peer,
+            stop: Arc::clone(stop),
             link: None,
             call_at: Instant::now(),
             calls: 0,
@@ -136,13 +174,14 @@ impl Telling {
 
     fn connect(&self) -> io::Result<Link> {
         let stream = TcpStream::connect_timeout(&self.peer.address, CALL_MAX)?;
-        let mut link = Link::begin(stream, &self.peer.key)?;
+        let mut link = Link::begin(stream, &self.peer.key, &self.stop)?;
         link.send(&Hello::own())?;
         let hello: Hello = link.receive()?;
-        match hello.objection() {
-            Some(objection) => Err(io::Error::other(objection)),
-            None => Ok(link),
+        if let Some(objection) = hello.objection() {
+            return Err(io::Error::other(objection));
         }
+        link.trust();
+        Ok(link)
     }
 
     /// How long to wait until the next time.
@@ -150,11 +189,7 @@ impl Telling {
         let Some(link) = &mut self.link else {
             return INTERVAL_ALONE;
         };
-        let news = News {
-            introductions: told.introductions,
-            ended: told.ended,
-        };
-        if let Err(e) = link.send(&news) {
+        if let Err(e) = send(link, told) {
             self.link = None;
             self.lose(&e, handler);
         }

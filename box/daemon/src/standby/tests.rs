@@ -1,9 +1,11 @@
 //! The link between two boxes, over loopback.
 
-use std::io;
+use std::io::{self, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 use std::thread;
+use std::time::{Duration, Instant};
 
 use super::key::Key;
 use super::link::Link;
@@ -12,9 +14,12 @@ use super::message::Hello;
 fn pair(mine: Key, theirs: Key) -> (io::Result<Link>, io::Result<Link>) {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
     let address = listener.local_addr().expect("an address");
-    let answers =
-        thread::spawn(move || Link::answer(listener.accept().expect("it comes").0, &theirs));
-    let begun = TcpStream::connect(address).and_then(|stream| Link::begin(stream, &mine));
+    let stop = Arc::default();
+    let answers = thread::spawn(move || {
+        let (stream, _) = listener.accept().expect("it comes");
+        Link::answer(stream, &theirs, &Arc::default())
+    });
+    let begun = TcpStream::connect(address).and_then(|stream| Link::begin(stream, &mine, &stop));
     (begun, answers.join().expect("no panic"))
 }
 
@@ -48,6 +53,28 @@ fn whoever_has_another_key_is_refused() {
     let why = answered.err().expect("refused").to_string();
     assert!(why.contains("the same key"), "{why}");
     assert!(begun.is_err());
+}
+
+/// Whoever dribbles does not hold the thread that hears.
+#[test]
+fn whoever_takes_his_time_is_let_go() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a listener");
+    let address = listener.local_addr().expect("an address");
+    let slow = thread::spawn(move || {
+        let mut stream = TcpStream::connect(address).expect("it listens");
+        for _ in 0..40 {
+            if stream.write_all(&[1]).is_err() {
+                return;
+            }
+            thread::sleep(Duration::from_millis(100));
+        }
+    });
+    let (stream, _) = listener.accept().expect("it comes");
+    let began = Instant::now();
+    let why = Link::answer(stream, &Key([7; 32]), &Arc::default()).err();
+    assert!(why.expect("refused").to_string().contains("too long"));
+    assert!(began.elapsed() < Duration::from_secs(2));
+    slow.join().expect("it ends");
 }
 
 #[test]

@@ -80,13 +80,21 @@ impl Introduction {
         }
     }
 
-    /// Finds its algorithms.
-    pub fn find(self, catalog: &Catalog) -> Introduced {
+    /// Finds its algorithms. `None`: no box of this version says such a thing.
+    pub fn find(self, catalog: &Catalog) -> Option<Introduced> {
+        if !self.is_sound() {
+            return None;
+        }
         let find = |flow: &Option<FlowIntroduction>| flow.as_ref()?.algorithm(catalog);
-        Introduced {
+        Some(Introduced {
             algorithms: self.flows.each_ref().map(find),
             introduction: self,
-        }
+        })
+    }
+
+    fn is_sound(&self) -> bool {
+        let paths = self.flows.iter().flatten().all(FlowIntroduction::is_sound);
+        self.key == self.key.canonical().0 && self.syns.iter().all(Syn::is_sound) && paths
     }
 
     /// As bytes, for another process of the same [`crate::Engine::STATE_FORMAT`].
@@ -261,19 +269,43 @@ impl Conn {
         adopted
     }
 
+    /// True once, when it has been closed after another box was told of it.
+    pub(crate) fn take_closed(&mut self) -> bool {
+        self.closed && self.told.take().is_some()
+    }
+
     /// It may have gone on elsewhere: another box says so, and here nothing has come for a while.
     pub(crate) fn may_be_elsewhere(&self, now: Nanos) -> bool {
         now >= self.last_seen + QUIET
     }
 
-    /// Another box has seen more of it than this one.
+    /// Another box has seen more of it than this one, if what it says goes on from what is known here.
     pub(crate) fn catch_up<P: Pool>(&mut self, ctx: &mut Context<'_, P>, introduced: &Introduced) {
-        self.lose_sight(ctx);
-        let Some(sight) = &mut self.sight else { return };
-        sight.until = ctx.now + ctx.limits.idle_timeout;
-        if let Some(gate) = &mut self.gate {
-            gate.resume(ctx.now, introduced.introduction.known);
+        let told = &introduced.introduction.known;
+        let goes_on = self.gate.as_ref().is_some_and(|gate| {
+            let sides = [Side::Inside, Side::Outside];
+            sides.iter().all(|side| {
+                let after = told[side.index()].after(&gate.known(*side));
+                after.is_some_and(|after| after.nxt == told[side.index()].nxt)
+            })
+        });
+        if !goes_on || !self.wait_elsewhere(ctx) {
+            return;
         }
+        if let Some(gate) = &mut self.gate {
+            gate.resume(ctx.now, *told);
+        }
+    }
+
+    /// It goes on where this box does not see it, or has ended there: what is held for it is of no use any more. False: it
+    /// is not one that could come back.
+    pub(crate) fn wait_elsewhere<P: Pool>(&mut self, ctx: &mut Context<'_, P>) -> bool {
+        self.lose_sight(ctx);
+        let Some(sight) = &mut self.sight else {
+            return false;
+        };
+        sight.until = ctx.now + ctx.limits.idle_timeout;
+        true
     }
 }
 

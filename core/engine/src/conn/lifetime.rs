@@ -33,6 +33,12 @@ impl Conn {
         self.closed
     }
 
+    /// Both ends have said so, or nothing has come for as long as a connection may be silent. One that is out of sight, or
+    /// only passes here, may go on.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.closed || (self.sight.is_none() && self.pass.is_none())
+    }
+
     /// True once the connection may be forgotten.
     pub(crate) fn expired(&self, now: Nanos, limits: &crate::Limits) -> bool {
         now >= self.ends_at(limits)

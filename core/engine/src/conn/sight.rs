@@ -27,7 +27,7 @@ fn goes_on(old: u32, new: u32, most: u32) -> bool {
 impl Known {
     /// What is known of an end once a segment says this, if it can have been sent after `before` was
     /// known. It may be a retransmission.
-    fn after(mut self, before: &Known) -> Option<Known> {
+    pub(super) fn after(mut self, before: &Known) -> Option<Known> {
         let clock_goes_on = match (before.tsval, self.tsval) {
             (Some(before), Some(now)) => !seq::later(before, now),
             (Some(_), None) => false,
@@ -89,7 +89,8 @@ impl Conn {
     /// both ends have what was not acknowledged.
     pub(crate) fn lose_sight<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
-        if !governed || !self.open || self.closed {
+        // What is only introduced is out of sight, and stays known for longer.
+        if !governed || !self.open || self.closed || self.is_only_introduced() {
             return;
         }
         for flow in self.flows.iter_mut().flatten() {

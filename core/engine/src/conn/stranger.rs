@@ -146,7 +146,9 @@ impl Stranger {
         };
         let known = [inside, outside];
         let scales = self.ends.map(|end| end.scale());
-        let assumed = self.ends.map(|end| end.scale().unwrap_or(end.least));
+        let assumed = self
+            .ends
+            .map(|end| end.scale().unwrap_or(end.least.min(SCALES as u8 - 1)));
         let known = [0, 1].map(|side: usize| {
             let window = self.ends[side]
                 .window

@@ -8,6 +8,8 @@ use crate::PassReason;
 
 /// RFC 9293 §3.7.1: the segment size of a peer that names none.
 const DEFAULT_MSS: u16 = 536;
+/// A peer that names a smaller one is taken to have named this.
+const MSS_LEAST: u16 = 64;
 /// RFC 7323 §2.3.
 const MAX_WINDOW_SCALE: u8 = 14;
 
@@ -64,13 +66,18 @@ impl Syn {
         }
     }
 
+    /// As one that was read here could be.
+    pub(super) fn is_sound(&self) -> bool {
+        self.mss >= MSS_LEAST && self.scale.is_none_or(|scale| scale <= MAX_WINDOW_SCALE)
+    }
+
     pub(super) fn read(segment: &Segment) -> Syn {
         let options = &segment.options;
         Syn {
             iss: segment.seq,
             acks: segment.flags.has(Flags::ACK).then_some(segment.ack),
             window: segment.window,
-            mss: options.mss.unwrap_or(DEFAULT_MSS).max(64),
+            mss: options.mss.unwrap_or(DEFAULT_MSS).max(MSS_LEAST),
             scale: options.window_scale.map(|s| s.min(MAX_WINDOW_SCALE)),
             sack: options.sack_permitted,
             tsval: options.timestamps.map(|stamps| stamps.val),

@@ -6,6 +6,9 @@ use super::Engine;
 use crate::conn::{Conn, Introduced, Introduction};
 use crate::{Nanos, Pool, Tx};
 
+/// Connections that have been adopted, or have ended, while nobody asks: further ones are not told of.
+const UNTOLD_MAX: usize = 65_536;
+
 impl Engine {
     /// Tells `each` of the governed connections that another box does not know well, beginning with this place of the
     /// table, and looking at so many at most. The place to go on from; 0 after the last. `listener`: a number for the other
@@ -41,7 +44,8 @@ impl Engine {
             return self.hear_again(now, index, introduced, pool, out);
         }
         self.counters.introduced += 1;
-        if self.conns.len() >= self.limits.flows || self.memory_full || self.bypass {
+        let full = self.expected >= self.limits.flows / 2 || self.conns.len() >= self.limits.flows;
+        if full || self.memory_full || self.bypass {
             self.counters.introduced_in_vain += 1;
             return;
         }
@@ -56,6 +60,7 @@ impl Engine {
         let index = self.conns.insert(conn) as u32;
         self.table.insert(introduced.key(), index);
         self.admission.add(bucket);
+        self.expected += 1;
         self.arm_again(index, now);
         self.follow(index);
     }
@@ -78,6 +83,9 @@ impl Engine {
         } else if conn.may_be_elsewhere(now) {
             conn.catch_up(&mut ctx, introduced);
             ctx.notices.name(conn);
+        } else {
+            // Other engines of this box were told as well, and do not know that it is here.
+            self.note_adopted(introduced.key());
         }
         self.arm_again(index, now);
     }
@@ -98,8 +106,7 @@ impl Engine {
         if conn.is_only_introduced() {
             self.forget(index);
         } else if conn.may_be_elsewhere(now) {
-            // What is held for it is of no use any more.
-            conn.lose_sight(&mut ctx);
+            conn.wait_elsewhere(&mut ctx);
             self.arm_again(index, now);
         }
     }
@@ -118,6 +125,25 @@ impl Engine {
     /// Tells `each` of the connections that were introduced, and have been seen here since the last call.
     pub fn take_adopted(&mut self, each: impl FnMut(FlowKey)) {
         self.adopted.drain(..).for_each(each);
+    }
+
+    /// It is followed here. Of those beyond a limit, other engines of this box may keep what they were told.
+    pub(super) fn note_adopted(&mut self, key: FlowKey) {
+        if self.adopted.len() < UNTOLD_MAX {
+            self.adopted.push(key);
+        }
+    }
+
+    /// It has ended, or seems to.
+    pub(super) fn note_ended(&mut self, key: FlowKey) {
+        if self.ended.len() < UNTOLD_MAX {
+            self.ended.push(key);
+        }
+    }
+
+    /// Tells `each` of the connections that have ended since the last call.
+    pub fn take_ended(&mut self, each: impl FnMut(FlowKey)) {
+        self.ended.drain(..).for_each(each);
     }
 
     fn arm_again(&mut self, index: u32, now: Nanos) {

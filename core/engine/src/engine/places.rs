@@ -61,6 +61,7 @@ impl Engine {
         let conn = self.conns.remove(index as usize);
         self.table.remove(&conn.key);
         self.wheel.cancel(index);
+        self.expected -= usize::from(conn.is_only_introduced() && self.expected > 0);
         if conn.followed {
             self.follows.push((conn.key, None));
         }

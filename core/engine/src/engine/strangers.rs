@@ -8,8 +8,9 @@ use super::Engine;
 use crate::conn::{Insight, Stranger};
 use crate::{Nanos, Pool, Side, Tx};
 
-/// The number by which the packets of strangers are known where they are missed: nothing is lost by that.
-const NO_NUMBER: u32 = u32::MAX;
+/// The number by which the packets of strangers are known where they are missed. No connection has it, so nothing is lost by
+/// that; the largest of all means that nobody knows whose they were.
+const NO_NUMBER: u32 = u32::MAX - 1;
 /// Between two looks for those that have been watched for too long, ns.
 const LOOK_EVERY: Nanos = 1_000_000_000;
 

@@ -1,7 +1,7 @@
 //! A flow, as one box tells another of it.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Catalog, Nanos, Path, Settings, SettingsByName};
+use windlass_cc::{Catalog, Nanos, Path, SECOND, Settings, SettingsByName};
 
 use super::Flow;
 
@@ -29,6 +29,14 @@ impl FlowIntroduction {
             max_rtt: 0,
             max_bw: 0,
         }
+    }
+
+    /// No round trip takes an hour.
+    pub(crate) fn is_sound(&self) -> bool {
+        const MOST: Nanos = 3_600 * SECOND;
+        let times = [self.srtt, self.rttvar, self.max_rtt];
+        let least = self.min_rtt <= MOST || self.min_rtt == Nanos::MAX;
+        least && times.iter().all(|time| *time <= MOST) && self.max_bw <= u64::MAX / 16
     }
 
     /// The algorithm, if there is one of its name here.

@@ -6,6 +6,7 @@
 use windlass_cc::{MILLISECOND, Nanos};
 
 use super::Flow;
+use crate::Feedback;
 
 /// From this round trip on all constants have their full value, ns.
 const LONG_RTT: Nanos = 5 * MILLISECOND;
@@ -21,8 +22,12 @@ const TIMEOUT_SLOPE: Nanos = 50;
 
 impl Flow {
     /// From one end to the other and back when no queue stands, ns; `Nanos::MAX` as long as a part of it is unknown. Until
-    /// data have been acknowledged, the handshake says it.
+    /// data have been acknowledged, the handshake says it. Where no switch marks and no box reports, the path counts as long: a
+    /// worker, a guest or an application that stands still for some milliseconds is no loss there.
     pub(super) fn round_trip(&self) -> Nanos {
+        if self.verdict.feedback != Feedback::Boxes {
+            return Nanos::MAX;
+        }
         let far = match self.host.path().recent_min_rtt() {
             Nanos::MAX => self.handshake_rtt(),
             measured => measured,
