@@ -142,8 +142,10 @@ impl Flow {
         self.hands.gap_until = start;
         if self.setup.timestamps {
             let over = self.board.una() >= self.cold.gaps.reacts_until;
+            // Before it has echoed anything, there is nothing older that could be shown.
+            let shown = Some(self.view.tsecr()).filter(|tsecr| *tsecr != 0);
             let echo = &mut self.cold.gaps.echo;
-            *echo = echo.filter(|_| !over).or(Some(self.view.tsecr()));
+            *echo = echo.filter(|_| !over).or(shown);
         }
     }
 

@@ -1,7 +1,7 @@
 //! Setups against what must come of them.
 
 use windlass_cc::{Catalog, MILLISECOND, SECOND};
-use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
+use windlass_engine::{AlgorithmId, Decide, Feedback, Limits, Side, Verdict};
 use windlass_experiment::observed::Source;
 use windlass_experiment::setup::{
     Bottleneck, Direction, FlowGroup, Host, Loss, Pair, Transport, server_address,
@@ -318,7 +318,12 @@ fn a_data_centre_is_not_given_the_queue_of_a_long_path() {
     bottleneck.down.rate_bits_per_s = 1_000_000_000;
     bottleneck.up.delay_ns = 100_000;
     bottleneck.down.queue_bytes = 30_000;
-    let reno = Verdict::enforce("reno".parse::<AlgorithmId>().expect("an algorithm"));
+    let reno = "reno".parse::<AlgorithmId>().expect("an algorithm");
+    // As in a data centre.
+    let reno = Verdict {
+        feedback: Feedback::Boxes,
+        ..Verdict::enforce(reno)
+    };
     let observed = over_box(&setup, reno);
     assert_eq!(observed.error, None);
     let of = |source| {
