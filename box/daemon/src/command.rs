@@ -14,7 +14,7 @@ use windlass_record::{Part, RecorderStats};
 use windlass_wire::FlowKey;
 
 use crate::heart::Heart;
-use crate::introducing::Told;
+use crate::introducing::{Heard, Told};
 use crate::recorder;
 use crate::upgrade::{Decision, WorkerState};
 
@@ -54,10 +54,8 @@ pub(crate) enum Command {
     Record(u64, Vec<u8>, Sender<Option<Part>>),
     /// What another box, by its number, has not been told of.
     Introduce(u32, Sender<Told>),
-    /// Another box has told of these.
-    Introduced(Arc<Vec<Introduced>>),
-    /// These have ended where the other box has seen them.
-    EndedElsewhere(Arc<Vec<FlowKey>>),
+    /// Another box has told this.
+    Heard(Heard),
     /// Those that were introduced, and that this worker has seen.
     Adopted(Sender<Vec<FlowKey>>),
     /// Those that another worker has seen.
@@ -227,11 +225,11 @@ impl Workers {
         while !introduced.is_empty() {
             let rest = introduced.split_off(introduced.len().min(INTRODUCED_PER_TURN));
             let part = Arc::new(std::mem::replace(&mut introduced, rest));
-            self.tell(|| Command::Introduced(Arc::clone(&part)));
+            self.tell(|| Command::Heard(Heard::Introduced(Arc::clone(&part))));
         }
         if !ended.is_empty() {
             let ended = Arc::new(ended);
-            self.tell(|| Command::EndedElsewhere(Arc::clone(&ended)));
+            self.tell(|| Command::Heard(Heard::Ended(Arc::clone(&ended))));
         }
     }
 

@@ -1,9 +1,10 @@
 //! What a worker tells another box of its connections, a part in each turn: one that looked at 20,000 at once would let
 //! packets wait.
 
+use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
-use windlass_engine::{Engine, Introduction, Nanos};
+use windlass_engine::{Engine, Introduced, Introduction, Nanos};
 use windlass_wire::FlowKey;
 
 /// Connections looked at in one turn: about as much work as a batch of packets.
@@ -13,6 +14,14 @@ const CONNECTIONS_PER_TURN: usize = 256;
 pub(crate) struct Told {
     pub introductions: Vec<Introduction>,
     pub ended: Vec<FlowKey>,
+}
+
+/// What another box has told, in parts that one turn takes.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    Introduced(Arc<Vec<Introduced>>),
+    /// These have ended where the other box has seen them.
+    Ended(Arc<Vec<FlowKey>>),
 }
 
 /// Who is told, and how far that is.

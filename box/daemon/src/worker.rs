@@ -6,15 +6,14 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use windlass_engine::{Engine, Introduced, Nanos, Pkt, Side, Tx};
+use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
-use windlass_wire::FlowKey;
 
 use crate::command::{Command, Status, WorkerHistograms};
 use crate::events::Events;
 use crate::heart::Heart;
-use crate::introducing::Introducing;
+use crate::introducing::{Heard, Introducing};
 use crate::recorder::PART_BYTES;
 use crate::telling::Telling;
 use crate::trace::Probe;
@@ -55,8 +54,8 @@ pub(crate) struct Worker<D> {
     /// Who has asked for all flows.
     telling: Telling,
     introducing: Introducing,
-    /// What another box has told of, in parts that one turn takes.
-    introduced: VecDeque<Arc<Vec<Introduced>>>,
+    /// What another box has told, in its order.
+    heard: VecDeque<Heard>,
     rx: Vec<Pkt>,
     tx: Vec<Tx>,
     /// What the kernel had forwarded in this worker's place, and when its last turn ended, ns.
@@ -87,7 +86,7 @@ impl<D: Driver> Worker<D> {
             events,
             telling: Telling::default(),
             introducing: Introducing::default(),
-            introduced: VecDeque::new(),
+            heard: VecDeque::new(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
             missed: 0,
@@ -127,7 +126,7 @@ impl<D: Driver> Worker<D> {
             }
             let tells = self.telling.tell(&self.engine);
             let introduces = self.introducing.tell(&mut self.engine, monotonic_ns());
-            let introduces = self.take_introduced()? || introduces;
+            let introduces = self.take_heard()? || introduces;
             if self.turn()? == 0 && !tells && !introduces {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
@@ -294,8 +293,7 @@ impl<D: Driver> Worker<D> {
                     _ = answer.send(self.recorded(from, into));
                 }
                 Ok(Command::Introduce(listener, answer)) => self.introducing.ask(listener, answer),
-                Ok(Command::Introduced(introduced)) => self.introduced.push_back(introduced),
-                Ok(Command::EndedElsewhere(keys)) => self.end_elsewhere(&keys)?,
+                Ok(Command::Heard(part)) => self.heard.push_back(part),
                 Ok(Command::Adopted(answer)) => {
                     let mut adopted = Vec::new();
                     self.engine.take_adopted(|key| adopted.push(key));
@@ -319,27 +317,23 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Takes in some of the connections that another box has told of. True: there were some.
-    fn take_introduced(&mut self) -> io::Result<bool> {
-        let Some(part) = self.introduced.pop_front() else {
+    /// Takes in a part of what another box has told. True: there was one.
+    fn take_heard(&mut self) -> io::Result<bool> {
+        let Some(part) = self.heard.pop_front() else {
             return Ok(false);
         };
         let now = monotonic_ns();
-        for each in part.iter() {
-            let (driver, tx) = (&mut self.driver, &mut self.tx);
-            self.engine.introduced(now, each, driver, tx);
+        let (engine, driver, tx) = (&mut self.engine, &mut self.driver, &mut self.tx);
+        match part {
+            Heard::Introduced(all) => all
+                .iter()
+                .for_each(|each| engine.introduced(now, each, driver, tx)),
+            Heard::Ended(keys) => keys
+                .iter()
+                .for_each(|key| engine.ended_elsewhere(now, key, driver, tx)),
         }
         self.transmit(now)?;
         Ok(true)
-    }
-
-    fn end_elsewhere(&mut self, keys: &[FlowKey]) -> io::Result<()> {
-        let now = monotonic_ns();
-        for key in keys {
-            let (driver, tx) = (&mut self.driver, &mut self.tx);
-            self.engine.ended_elsewhere(now, key, driver, tx);
-        }
-        self.transmit(now)
     }
 
     /// All that this worker knows, with nothing on its way.

@@ -202,10 +202,10 @@ impl Copa {
 impl CongestionControl for Copa {
     type Parameters = CopaParameters;
     const ABOUT: About = About {
-        summary: "Copa: a rate of 1 / (delta · queueing delay), two segments queued",
+        summary: "Copa: it sends at 1 / (delta · queueing delay), and keeps two segments queued",
         source: "Arun and Balakrishnan, NSDI 2018; facebook/mvfst",
         advice: "Low delay at nearly full throughput on paths whose RTT is steady: video calls, \
-                 games, a link of one's own; and blind to random loss. Beside loss-based flows it \
+                 games, a link that you own; and blind to random loss. Beside loss-based flows it \
                  sees the queue never empty and competes about as hard as Reno. Not on paths with \
                  jitter of more than a few milliseconds (Wi-Fi, cellular), which it takes for a \
                  queue, nor beside flows with a much longer RTT, which make it compete for nothing.",

@@ -150,9 +150,9 @@ impl Law for FastLaw {
     type Parameters = FastParameters;
     type Undo = ();
     const ABOUT: About = About {
-        summary: "FAST: goes to where alpha segments are queued, in few round trips",
+        summary: "FAST: it keeps alpha segments queued, and gets there in few round trips",
         source: "Wei, Jin, Low, Hegde 2006 (rule as quoted; the paper was not at hand)",
-        advice: "For long fast paths of one's own, where queues hold alpha segments for every flow: \
+        advice: "For long fast paths that you own, where queues hold alpha segments for every flow: \
                  fills them in tens of round trips and stays there without loss. Not beside \
                  loss-based flows, which it yields to; not where a late flow takes the others' \
                  queue for its base RTT and gets more; flows get shares in proportion to alpha, so \

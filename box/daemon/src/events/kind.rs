@@ -115,9 +115,9 @@ kinds! {
     TrialEnded = "trial_ended", Info;
     /// Connections of the process before are known, and governed again once both of their ends are seen to agree.
     Remembered = "remembered", Info;
-    /// Another box is told of connections, or tells of its own.
+    /// This box tells another one of its connections now, or hears of those of the other.
     StandbyFound = "standby_found", Notice;
-    /// Another box is not told of connections any more, or says nothing of its own.
+    /// This box cannot tell another one of its connections any more, or hears nothing of those of the other.
     StandbyLost = "standby_lost", Warning;
     /// More happened at once than the queue of events holds; the number says how much was lost.
     EventsLost = "events_lost", Warning;

@@ -197,8 +197,7 @@ impl Fake {
                         Command::Share(_)
                         | Command::HandOver(..)
                         | Command::Introduce(..)
-                        | Command::Introduced(_)
-                        | Command::EndedElsewhere(_)
+                        | Command::Heard(_)
                         | Command::Adopted(_)
                         | Command::LeaveToAnother(_) => panic!("nobody asks for it"),
                         _ if deaf && number == 1 => {}
