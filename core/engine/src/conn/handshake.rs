@@ -166,7 +166,8 @@ impl Conn {
             .filter(|(side, new)| *side == from.other() && answers && new.is_acked_by(segment.ack))
     }
 
-    /// The old connection has ended, and another one has its name.
+    /// The old connection has ended, and another one has its name. What another box puts on its packets is still taken
+    /// out.
     pub(super) fn begin_anew<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         self.let_go(ctx, PassReason::Closed);
         *self = Conn {
@@ -174,6 +175,7 @@ impl Conn {
             began: self.began,
             half_open: self.half_open,
             followed: self.followed,
+            peer: self.peer.take(),
             ..Conn::new(
                 self.key,
                 self.first_end,
