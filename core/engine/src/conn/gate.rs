@@ -232,6 +232,8 @@ impl Gate {
             false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => {
                 Err(Refusal::BehindProbe)
             }
+            // Behind a FIN that fills the window and was lost before it came here.
+            false if segment.seq == limit.wrapping_add(1) => Err(Refusal::BehindProbe),
             false => unacceptable(PassReason::OutOfWindow),
         }
     }

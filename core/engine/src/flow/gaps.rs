@@ -55,11 +55,13 @@ impl Flow {
         self.board.una() < self.hands.gap_until
     }
 
-    /// What is outstanding waits for the sender alone.
+    /// What is outstanding waits for the sender alone. Not so if the receiver has SACKed what it expects next: it has
+    /// let go of that (RFC 2018 §8), and the box has it.
     pub(super) fn waits_for_sender(&self) -> bool {
         let missing = self.board.missing_bytes();
         let alone = self.board.inflight() == 0 && self.board.lost_bytes() == missing;
-        missing > 0 && alone && self.in_charge()
+        let next_is_missing = self.board.front().is_some_and(|front| front.missing);
+        next_is_missing && alone && self.in_charge()
     }
 
     /// What lies before `start` has not come.

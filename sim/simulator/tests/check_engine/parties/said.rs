@@ -14,7 +14,8 @@ use super::alike::{
 };
 use super::end::{End, after, later_of};
 
-/// Units of the window scale by which rounding may carry an edge beyond the receiver's.
+/// Units of the window scale by which rounding may carry an edge beyond the receiver's, and one more for each
+/// acknowledgement since: an edge that must not move left is rounded up each time, as Linux does.
 pub const ROUNDINGS: u32 = 8;
 
 /// Where a frame comes from.
@@ -41,6 +42,8 @@ pub struct Said {
     acks: BTreeSet<u32>,
     newest_ack: Option<u32>,
     edge: Option<u32>,
+    /// Acknowledgements that it has said since it has said its edge.
+    acks_since_edge: u32,
     tsvals: BTreeSet<u32>,
     echoes: BTreeSet<u32>,
     blocks: BTreeSet<(u32, u32)>,
@@ -110,7 +113,7 @@ impl Said {
             return;
         }
         self.marks |= segment.flags.has(Flags::ECE);
-        self.acks.insert(segment.ack);
+        self.acks_since_edge += u32::from(self.acks.insert(segment.ack));
         let newest = self.newest_ack.unwrap_or(segment.ack);
         self.newest_ack = Some(later_of(newest, segment.ack));
         self.blocks.extend(segment.options.sack.iter());
@@ -120,7 +123,10 @@ impl Said {
             scale
         };
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
-        self.edge = Some(later_of(self.edge.unwrap_or(edge), edge));
+        if self.edge.is_none_or(|before| after(edge, before)) {
+            self.edge = Some(edge);
+            self.acks_since_edge = 0;
+        }
     }
 
     /// A frame without what is between boxes alone.
@@ -237,7 +243,8 @@ impl Said {
             false => to.agreed.others_scale,
         };
         let edge = ack.wrapping_add(u32::from(segment.window) << scale);
-        let most = self.edge.unwrap_or(ack).wrapping_add(ROUNDINGS << scale);
+        let roundings = ROUNDINGS + self.acks_since_edge;
+        let most = self.edge.unwrap_or(ack).wrapping_add(roundings << scale);
         assert!(
             !after(edge, most),
             "edge {edge} beyond {:?}: {segment:?}",
