@@ -13,13 +13,14 @@ use slab::Slab;
 use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse};
 
 use crate::admission::Admission;
-use crate::conn::Conn;
+use crate::conn::{Change, Conn};
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
 use crate::notice::Notices;
 use crate::tenants::{self, Account};
+use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
 pub use export::{Carried, StateError};
@@ -39,6 +40,7 @@ struct Read {
 /// One engine: owned by one worker, sharing nothing with others.
 pub struct Engine {
     policy: Box<dyn Decide>,
+    verdicts: Verdicts,
     generation: Generation,
     limits: Limits,
     table: HashMap<FlowKey, u32, FixedState>,
@@ -77,6 +79,7 @@ impl Engine {
         Engine {
             tenants: tenants::open(policy.tenants(), &[]),
             policy,
+            verdicts: Verdicts::default(),
             generation: Generation::default(),
             limits,
             table: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -381,8 +384,16 @@ impl Engine {
         let renamed = tenants::renamed(&self.tenants, &tenants);
         let generation = Generation(self.generation.0.wrapping_add(1));
         self.generation = generation;
+        let mut change = Change {
+            policy,
+            generation,
+            tenants: &renamed,
+            now,
+            verdicts: &mut self.verdicts,
+            counters: &mut self.counters,
+        };
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(policy, generation, &renamed, now, &mut self.counters);
+            conn.adopt(&mut change);
         }
         self.tenants = tenants;
     }
@@ -440,6 +451,7 @@ impl Engine {
             held: &mut self.held,
             tenants: &mut self.tenants,
             policy: &*self.policy,
+            verdicts: &mut self.verdicts,
             generation: self.generation,
             fresh: &mut self.fresh,
             fate: Fate::Sent,

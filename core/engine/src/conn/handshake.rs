@@ -224,7 +224,7 @@ impl Conn {
     /// What policy wants for the data of `sender`, once both SYNs are known.
     fn verdict<P: Pool>(&self, ctx: &Context<'_, P>, sender: Side) -> Option<Verdict> {
         match (&self.flows[sender.index()], self.settled_at) {
-            (Some(flow), _) => Some(flow.verdict),
+            (Some(flow), _) => Some(*flow.verdict),
             (None, Some(at)) => self.verdict_at(ctx, sender, at),
             (None, None) => None,
         }
@@ -266,7 +266,7 @@ impl Conn {
                 verdict = ctx.policy.draw(verdict, &key, settled_at);
             }
             let setup = self.setup(side, &verdict);
-            let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, settled_at));
+            let mut flow = Box::new(Flow::new(setup, verdict, ctx, settled_at));
             if let Some(rtt) = self.ends[side.index()].handshake_rtt {
                 flow.set_handshake_rtt(rtt);
             }

@@ -236,7 +236,7 @@ impl Conn {
         };
         verdict.algorithm = introduced.algorithms[side.index()].unwrap_or(verdict.algorithm);
         let setup = self.setup(side, &verdict);
-        let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, ctx.now));
+        let mut flow = Box::new(Flow::new(setup, verdict, ctx, ctx.now));
         flow.begin_on(told, ctx.now);
         if let Some(rtt) = self.ends[side.index()].handshake_rtt {
             flow.set_handshake_rtt(rtt);

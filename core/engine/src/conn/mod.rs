@@ -22,6 +22,7 @@ use crate::counters::Counters;
 use crate::decide::{Decide, Drawn, Generation};
 use crate::flow::Flow;
 use crate::peer::Peer;
+use crate::verdicts::Verdicts;
 use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
 
 pub(crate) use export::Algorithms;
@@ -56,6 +57,17 @@ struct SynCopy {
     to: Side,
     at: Nanos,
     partial_at: u16,
+}
+
+/// Another policy takes charge.
+pub(crate) struct Change<'a> {
+    pub policy: &'a dyn Decide,
+    pub generation: Generation,
+    /// The new number of each tenant.
+    pub tenants: &'a [Option<TenantId>],
+    pub now: Nanos,
+    pub verdicts: &'a mut Verdicts,
+    pub counters: &'a mut Counters,
 }
 
 /// A connection in the table.
@@ -412,27 +424,22 @@ impl Conn {
     }
 
     /// What another policy says of the directions that are governed.
-    pub(crate) fn adopt(
-        &mut self,
-        policy: &dyn Decide,
-        generation: Generation,
-        tenants: &[Option<TenantId>],
-        now: Nanos,
-        counters: &mut Counters,
-    ) {
+    pub(crate) fn adopt(&mut self, change: &mut Change<'_>) {
         self.bound = None;
         for side in [Side::Inside, Side::Outside] {
             // The number of a rule is of the old policy's.
             self.ends[side.index()].drawn = None;
-            let verdict = policy.classify(&self.key_from(side), side, now);
+            let verdict = change
+                .policy
+                .classify(&self.key_from(side), side, change.now);
             let Some(flow) = &mut self.flows[side.index()] else {
                 continue;
             };
             match verdict {
                 Some(verdict) => {
-                    counters.flows_switched += u64::from(flow.adopt(&verdict, generation))
+                    change.counters.flows_switched += u64::from(flow.adopt(&verdict, change))
                 }
-                None => flow.leave_alone(tenants, generation),
+                None => flow.leave_alone(change),
             }
         }
     }

@@ -6,6 +6,7 @@ use windlass_wire::{Flags, Segment, Template};
 
 use super::Flow;
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{PassReason, Pkt, Pool, Room, seq};
 
 /// One acknowledgement, as far as it has been scored.
@@ -77,7 +78,7 @@ impl Flow {
             || (ack == self.board.una() && (closes || edge > self.receiver_edge))
         {
             self.receiver_edge = edge;
-            self.timers.persist_at = None;
+            self.timers.persist_at = Maybe::NONE;
         }
         let known = self.cold.template.as_ref();
         if known.is_none_or(|template| !template.has_addresses_of(head)) {
@@ -129,7 +130,7 @@ impl Flow {
             }
         }
         self.board.advance(ack, u64::from(self.host.path().mss));
-        self.hands.beyond_una = None;
+        self.hands.beyond_una = Maybe::NONE;
         if ack == self.board.nxt() {
             self.cold.transfers.on_all_acked(ctx.now, ack);
         }
@@ -340,7 +341,8 @@ impl Flow {
 
     /// The other box says that so many bytes more were marked; `None`: there is no other box.
     pub(crate) fn hear_marks(&mut self, marked: Option<u64>) {
-        self.cold.marks_due = marked.map(|marked| self.cold.marks_due.unwrap_or(0) + marked);
+        let due = self.cold.marks_due.get().unwrap_or(0);
+        self.cold.marks_due = marked.map(|marked| due + marked).into();
         self.cold.marked_bytes += marked.unwrap_or(0);
     }
 
@@ -349,9 +351,9 @@ impl Flow {
     /// an ACK delivers counts as marked: exact for receivers of RFC 8257, too much for those of
     /// RFC 3168, which repeat it until they see CWR.
     fn take_marks(&mut self, segment: &Segment, delivered: u64) -> Option<u64> {
-        if let Some(due) = &mut self.cold.marks_due {
-            let marked = (*due).min(delivered);
-            *due -= marked;
+        if let Some(due) = self.cold.marks_due.get() {
+            let marked = due.min(delivered);
+            self.cold.marks_due = Maybe::some(due - marked);
             return (marked > 0).then_some(marked);
         }
         let echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);

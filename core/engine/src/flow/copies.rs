@@ -132,7 +132,7 @@ impl Flow {
             .send_copy(index, ctx.now, self.setup.receiver_sacks);
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at, Why::Copy);
-        let rate = self.pacing.rate;
+        let rate = self.pacing.rate.get();
         let patience = self.patience(len);
         self.pacing.pacer.on_sent(ctx.now, len, rate, patience);
         self.copies.sent = self.copies.sent.saturating_add(1);

@@ -81,7 +81,7 @@ impl Flow {
     /// How much may wait in the box or be on its way there, bytes: enough to keep sending until the sender has answered
     /// a window update. More would only raise the RTT that it sees.
     pub(crate) fn queue_allowance(&self) -> u64 {
-        let mut rate = self.pacing.rate.unwrap_or(0);
+        let mut rate = self.pacing.rate.get().unwrap_or(0);
         let away = self.near_rtt().clamp(NEAR_RTT_MIN, NEAR_RTT_MAX) - NEAR_RTT_MIN;
         let carried = self.host.path().max_bw;
         if away > 0 && carried > 0 {
@@ -197,7 +197,7 @@ impl Flow {
         };
         let down = self.queue_allowance() / 4 / mss;
         let time = scaled(ALIGN_TIME, self.round_trip(), ALIGN_SIXTEENTHS);
-        let up = bytes_over(self.pacing.rate.unwrap_or(0), time) / mss;
+        let up = bytes_over(self.pacing.rate.get().unwrap_or(0), time) / mss;
         let whole = (target.max(lowest) - base) / mss;
         let below = (whole.saturating_sub(down.min(ALIGN_SEGMENTS))..=whole)
             .rev()

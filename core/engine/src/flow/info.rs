@@ -170,7 +170,7 @@ impl Flow {
         FlowFigures {
             cwnd_bytes: control.cwnd,
             ssthresh_bytes: Some(control.ssthresh).filter(|s| *s != u64::MAX),
-            pacing_rate_bps: self.pacing.rate.map(bits),
+            pacing_rate_bps: self.pacing.rate.get().map(bits),
             delivery_rate_bps: bits(path.max_bw),
             edge_bytes: self.view.edge().saturating_sub(self.board.una()),
             inflight_bytes: self.board.inflight(),

@@ -3,6 +3,7 @@
 use super::{Copies, Flow, Gaps};
 use crate::conn::Known;
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{Pool, seq};
 
 impl Flow {
@@ -24,13 +25,13 @@ impl Flow {
             self.timers.rto_at,
             self.timers.probe_at,
             self.timers.rack_at,
-        ) = (None, None, None);
+        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
         (
             self.hands.policed_at,
             self.pacing.turn,
             self.timers.persist_at,
-        ) = (None, None, None);
-        (self.words.tsval_floor, self.hands.beyond_una) = (None, None);
+        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
+        (self.words.tsval_floor, self.hands.beyond_una) = (None, Maybe::NONE);
         (self.hands.gap_until, self.cold.gaps) = (0, Gaps::default());
         self.view.forget_absorbed();
     }
@@ -57,7 +58,7 @@ impl Flow {
             self.view.resume_stamps(tsval, tsecr);
         }
         self.view.restart_rounds();
-        self.hands.back_until = Some(self.board.nxt());
+        self.hands.back_until = Maybe::some(self.board.nxt());
     }
 
     /// It acknowledges more than has come from the sender.
