@@ -6,9 +6,8 @@ mod passing;
 mod places;
 mod shown;
 mod strangers;
+mod table;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use slab::Slab;
 use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse};
 
@@ -18,6 +17,7 @@ use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
+use crate::maybe::Maybe;
 use crate::notice::Notices;
 use crate::tenants::{self, Account};
 use crate::verdicts::Verdicts;
@@ -26,6 +26,7 @@ use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
 pub use export::{Carried, StateError};
 use places::is_first_syn;
 use strangers::Strangers;
+use table::Table;
 
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
@@ -43,7 +44,7 @@ pub struct Engine {
     verdicts: Verdicts,
     generation: Generation,
     limits: Limits,
-    table: HashMap<FlowKey, u32, FixedState>,
+    table: Table,
     conns: Slab<Conn>,
     admission: Admission,
     wheel: Wheel,
@@ -82,7 +83,7 @@ impl Engine {
             verdicts: Verdicts::default(),
             generation: Generation::default(),
             limits,
-            table: HashMap::with_hasher(FixedState::with_seed(seed)),
+            table: Table::new(seed),
             conns: Slab::new(),
             admission: Admission::new(seed),
             wheel: Wheel::new(now),
@@ -149,7 +150,7 @@ impl Engine {
             }));
             for read in &mut batch {
                 let key = read.segment.as_ref().ok().map(|s| s.key.canonical().0);
-                read.index = key.and_then(|key| self.table.get(&key).copied());
+                read.index = key.and_then(|key| self.table.get(&key, &self.conns));
             }
             let conns = || {
                 batch
@@ -221,7 +222,7 @@ impl Engine {
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let (key, swapped) = segment.key.canonical();
-        let known = read.index.or_else(|| self.table.get(&key).copied());
+        let known = read.index.or_else(|| self.table.get(&key, &self.conns));
         let watched = known.is_none() && self.strangers.is_some();
         let wanted = known.is_some() || watched || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
@@ -275,7 +276,7 @@ impl Engine {
             let Some(conn) = conns.get_mut(index as usize) else {
                 continue;
             };
-            conn.armed_at = None;
+            conn.armed_at = Maybe::NONE;
             if conn.expired(now, ctx.limits) {
                 ctx.counters.idle_expired += u64::from(!conn.closed());
                 let ends = conn.has_ended();
@@ -337,7 +338,7 @@ impl Engine {
             };
             conn.lose_sight(&mut ctx);
             ctx.notices.name(conn);
-            conn.armed_at = None;
+            conn.armed_at = Maybe::NONE;
             Self::arm(wheel, conn, index, now, ctx.limits);
         }
     }
@@ -472,8 +473,8 @@ impl Engine {
         } else {
             conn.poll_at(now, limits)
         };
-        if conn.armed_at.is_none_or(|armed| at < armed) {
-            conn.armed_at = Some(at);
+        if conn.armed_at.get().is_none_or(|armed| at < armed) {
+            conn.armed_at = Maybe::some(at);
             match conn.is_short() {
                 true => wheel.set_fine(index, at, now),
                 false => wheel.set(index, at),

@@ -25,6 +25,7 @@ mod notice;
 mod peer;
 mod port;
 mod seq;
+mod spare;
 mod tenants;
 mod verdicts;
 mod wheel;

@@ -21,6 +21,7 @@ use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::{Decide, Drawn, Generation};
 use crate::flow::Flow;
+use crate::maybe::Maybe;
 use crate::peer::Peer;
 use crate::verdicts::Verdicts;
 use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
@@ -40,9 +41,9 @@ use ungoverned::Bound;
 struct End {
     syn: Option<Syn>,
     /// When it sent its SYN, if that was once, and while it is not answered.
-    syn_at: Option<Nanos>,
+    syn_at: Maybe,
     /// How long that took.
-    handshake_rtt: Option<Nanos>,
+    handshake_rtt: Maybe,
     /// The SYN-ACK has no room for the option that would offer SACK in its name.
     no_room: bool,
     fin: bool,
@@ -79,7 +80,7 @@ pub(crate) struct Conn {
     first_end: Side,
     ends: [End; 2],
     /// What both ends accept, once both SYNs are known.
-    gate: Option<Gate>,
+    gate: Option<Box<Gate>>,
     /// By the side of the sender.
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
@@ -90,12 +91,12 @@ pub(crate) struct Conn {
     sight: Option<Box<Sight>>,
     /// When both SYNs were known, while nothing has followed them: flows begin with what does, so that a SYN with a
     /// forged source costs none.
-    settled_at: Option<Nanos>,
+    settled_at: Maybe,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
-    new_syn: Option<(Side, Syn)>,
+    new_syn: Option<Box<(Side, Syn)>>,
     /// The handshake is complete.
     open: bool,
-    syn_copy: Option<SynCopy>,
+    syn_copy: Option<Box<SynCopy>>,
     /// The box at the other end, where policy wants to know of one.
     peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
@@ -109,9 +110,9 @@ pub(crate) struct Conn {
     /// Another box has told of it.
     is_introduced: bool,
     /// When another box was told of it.
-    told: Option<Told>,
+    told: Option<Box<Told>>,
     /// When the wheel will call, if it will.
-    pub armed_at: Option<Nanos>,
+    pub armed_at: Maybe,
     seed: u64,
 }
 
@@ -133,7 +134,7 @@ impl Conn {
             bound: None,
             closed: false,
             sight: None,
-            settled_at: None,
+            settled_at: Maybe::NONE,
             new_syn: None,
             open: false,
             syn_copy: None,
@@ -145,7 +146,7 @@ impl Conn {
             followed: false,
             is_introduced: false,
             told: None,
-            armed_at: None,
+            armed_at: Maybe::NONE,
             seed,
         }
     }
@@ -214,7 +215,7 @@ impl Conn {
             self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
-        let gate = self.gate.as_ref();
+        let gate = self.gate.as_deref();
         let another_way = gate.is_some_and(|gate| gate.shows_another_way(from, segment));
         if self.is_resumed() && (another_way || self.acks_what_is_unseen(from, segment)) {
             self.lose_sight(ctx);
@@ -231,7 +232,9 @@ impl Conn {
                 self.measure_handshake(ctx.now, from);
             }
         }
-        if let Some(settled_at) = self.settled_at.take_if(|_| self.pass.is_none()) {
+        if self.pass.is_none()
+            && let Some(settled_at) = self.settled_at.take()
+        {
             self.govern(ctx, settled_at);
         }
         if segment.flags.has(Flags::FIN) {

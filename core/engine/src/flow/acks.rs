@@ -26,7 +26,11 @@ impl Flow {
             return false;
         }
         let advanced = ack > self.view.ack();
-        if self.view.pending().is_some_and(|waits| waits.ack <= ack) {
+        if self
+            .view
+            .pending()
+            .is_some_and(|waits| waits.ack.get() <= ack)
+        {
             self.drop_pending(ctx);
         }
         self.write_ack(ctx, segment, pkt, ack);
@@ -49,7 +53,11 @@ impl Flow {
         if ack < shown || (self.in_charge() && !self.is_frank() && ack == shown && outstanding) {
             return self.show_duplicate(ctx, segment, pkt, ack);
         }
-        if self.view.pending().is_some_and(|waits| waits.ack > ack) {
+        if self
+            .view
+            .pending()
+            .is_some_and(|waits| waits.ack.get() > ack)
+        {
             // Overtaken by the one that waits.
             ctx.counters.acks_absorbed += 1;
             return ctx.swallow(pkt, Fate::AckHidden);
@@ -71,7 +79,7 @@ impl Flow {
         ctx.fate = Fate::AckWaits;
         self.view.wait(Pending {
             pkt,
-            ack,
+            ack: seq::of_data(ack),
             release_at: earlier.unwrap_or(wait_until),
         });
     }
@@ -115,7 +123,7 @@ impl Flow {
         ctx.held.remove(len);
         // It was read when it came, and kept as it was.
         match parse(ctx.pool.head(pending.pkt), len) {
-            Ok(segment) => self.release_ack(ctx, &segment, pending.pkt, pending.ack),
+            Ok(segment) => self.release_ack(ctx, &segment, pending.pkt, pending.ack.get()),
             Err(_) => ctx.pool.free(pending.pkt),
         }
     }

@@ -42,7 +42,7 @@ const ALIGN_SEGMENTS: u64 = 64;
 const PROBE_SEGMENTS: u64 = 2;
 
 /// Whether what the path carries still grows, judged once in a round trip between the ends.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Growth {
     judged_at: Nanos,
     carried: u64,
@@ -74,7 +74,10 @@ impl Flow {
         let near = self.near_rtt();
         if near > NEAR_RTT_MIN {
             let path = self.host.path();
-            self.cold.growth.note(now, path.max_bw, path.srtt + near);
+            self.cold
+                .growth
+                .edit()
+                .note(now, path.max_bw, path.srtt + near);
         }
     }
 
@@ -88,7 +91,7 @@ impl Flow {
             // It waits in a queue on its way: no more than the path has carried, and what it may carry next.
             let starts = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
             let next = match starts {
-                true if self.cold.growth.goes_on() => 2 * carried,
+                true if self.cold.growth.read().goes_on() => 2 * carried,
                 true => carried + carried / 4,
                 false => carried,
             };

@@ -55,13 +55,13 @@ impl Flow {
             why,
             outstanding_bytes: self.board.nxt().saturating_sub(self.board.una()),
             srtt: self.host.path().srtt,
-            lost_segments: self.cold.tally.lost,
+            lost_segments: self.cold.tally.read().lost,
         };
         ctx.notices.add(self.setup.sender, happened);
         self.hands.back_until = Maybe::some(self.board.nxt());
         self.forget_reaction();
         ctx.counters.handed_back += 1;
-        self.cold.tally.handed_back += 1;
+        self.cold.tally.edit().handed_back += 1;
         self.timers.rack_at = Maybe::NONE;
         self.timers.probe_at = Maybe::NONE;
         while let Some(index) = self.board.unsent() {
@@ -109,7 +109,9 @@ impl Flow {
         self.release_pending(ctx);
         self.free_packets(ctx);
         ctx.held.segments -= self.board.release();
-        self.copies.shrink();
+        if let Some(copies) = self.copies.edit_known() {
+            copies.shrink();
+        }
         self.hands.pass = Some(reason);
         (
             self.timers.rto_at,

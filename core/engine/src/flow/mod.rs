@@ -24,6 +24,7 @@ mod harm;
 mod info;
 mod introduction;
 mod limited_by;
+mod memory;
 mod own_acks;
 mod pace;
 mod police;
@@ -41,6 +42,7 @@ mod transfers;
 mod watch;
 mod watched;
 
+use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -51,6 +53,7 @@ use crate::conn::Change;
 use crate::context::Context;
 use crate::decide::Generation;
 use crate::maybe::Maybe;
+use crate::spare::Spare;
 use crate::verdicts::Verdicts;
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
@@ -114,11 +117,11 @@ pub(crate) struct Latest {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct TsvalFloor {
     val: u32,
-    until: u64,
+    until: NonZeroU64,
 }
 
 /// Counts of one flow.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub lost: u64,
     pub repaired: u64,
@@ -131,6 +134,15 @@ pub(crate) struct Tally {
     pub sender_retransmissions: u64,
     pub policed: u64,
     pub policed_bytes: u64,
+}
+
+/// What another box has reported as marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Marks {
+    /// Bytes that the algorithm has not heard of; `None` while no box reports.
+    due: Maybe,
+    /// In all.
+    bytes: u64,
 }
 
 /// One direction of data.
@@ -155,7 +167,7 @@ pub(crate) struct Flow {
     hands: Hands,
     /// `None` where trains of ACKs are of no use.
     train: Option<Box<Train>>,
-    copies: Copies,
+    copies: Spare<Copies>,
     /// When the newest ACK came, at the earliest.
     pub acked_at: Nanos,
     /// Edge of the receiver's own window.
@@ -163,10 +175,6 @@ pub(crate) struct Flow {
     /// What a packet seldom needs.
     cold: Box<Cold>,
 }
-
-/// What a flow takes, bytes: a million of them are a matter of memory. The algorithm's state comes to it, 136 to 424.
-const _: () = assert!(size_of::<Flow>() <= 1_416 && size_of::<Cold>() <= 400);
-const _: () = assert!(size_of::<Scoreboard>() <= 272 && size_of::<Host>() <= 384);
 
 /// When the flow's own timers are due.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
@@ -235,19 +243,17 @@ pub(crate) struct Hands {
 /// What a packet seldom needs: it has memory of its own.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cold {
-    tally: Tally,
+    tally: Spare<Tally>,
     /// `None` unless its sender keeps its own congestion control.
     watch: Option<Box<Watch>>,
     /// `None` until conditions on the path may change the algorithm.
     review: Option<Box<Review>>,
     began: Nanos,
     transfers: Transfers,
-    gaps: Gaps,
-    growth: Growth,
-    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
-    /// while no box reports.
-    marks_due: Maybe,
-    marked_bytes: u64,
+    gaps: Spare<Gaps>,
+    /// For senders that are far from the box.
+    growth: Spare<Growth>,
+    marks: Spare<Marks>,
     /// From the SYN of the sender to its answer, if neither was sent again, µs; 0: unknown. For time-outs until data have
     /// been acknowledged.
     handshake_us: u32,
@@ -283,19 +289,18 @@ impl Flow {
             },
             hands: Hands::default(),
             train: Some(Box::default()),
-            copies: Copies::default(),
+            copies: Spare::default(),
             acked_at: now,
             receiver_edge: setup.first_edge,
             cold: Box::new(Cold {
-                tally: Tally::default(),
+                tally: Spare::default(),
                 watch: watches.then(Box::default),
                 review: None,
                 began: now,
                 transfers: Transfers::default(),
-                gaps: Gaps::default(),
-                growth: Growth::default(),
-                marks_due: Maybe::NONE,
-                marked_bytes: 0,
+                gaps: Spare::default(),
+                growth: Spare::default(),
+                marks: Spare::default(),
                 handshake_us: 0,
                 template: None,
             }),
@@ -310,6 +315,10 @@ impl Flow {
     pub(crate) fn adopt(&mut self, verdict: &Verdict, change: &mut Change<'_>) -> bool {
         self.generation = change.generation;
         (self.pacing.turn, self.pacing.turn_left) = (Maybe::NONE, 0);
+        if self.copies.get().is_none() && verdict.redundancy.first_segments > 0 {
+            let sent = self.board.sent_nxt() / u64::from(self.host.path().mss.max(1));
+            self.copies.edit().begin_after(sent);
+        }
         let compared = verdict.arm.is_some();
         let switching = match compared {
             true => self.verdict.switching,
@@ -442,7 +451,7 @@ impl Flow {
             u64::from(self.setup.iss),
             self.setup.first_edge,
             self.pacing.last_sent_at,
-            self.cold.tally.lost,
+            self.cold.began,
             u64::from(self.words.latest.ack),
             u64::from(self.verdict.headroom),
         ];
@@ -483,7 +492,9 @@ impl Flow {
     pub(crate) fn shrink(&mut self) {
         if self.board.is_empty() {
             self.board.shrink();
-            self.copies.shrink();
+            if let Some(copies) = self.copies.edit_known() {
+                copies.shrink();
+            }
         }
     }
 }

@@ -4,7 +4,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use super::{Flow, LimitedBy};
+use super::{Copies, Flow, LimitedBy};
 use crate::context::Context;
 use crate::maybe::Maybe;
 use crate::{Fate, Pkt, Pool};
@@ -63,8 +63,9 @@ impl Flow {
     fn drop_policed<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, pkt: Pkt) {
         let bytes = u64::from(segment.payload_len);
         ctx.counters.policed += 1;
-        self.cold.tally.policed += 1;
-        self.cold.tally.policed_bytes += bytes;
+        let tally = self.cold.tally.edit();
+        tally.policed += 1;
+        tally.policed_bytes += bytes;
         if let Some(account) = self
             .tenant(ctx.generation)
             .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
@@ -130,7 +131,7 @@ impl Flow {
         match self.pacing.limited_by {
             LimitedBy::Pacing | LimitedBy::Guess => Some(self.pacing.pacer.next),
             LimitedBy::Tenant => self.pacing.turn.get(),
-            LimitedBy::Sender => self.copies.poll_at(),
+            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at),
             LimitedBy::Receiver => self
                 .timers
                 .persist_at

@@ -25,7 +25,7 @@ impl Flow {
             return;
         };
         self.host.lost(ack, len, range);
-        self.cold.tally.lost += 1;
+        self.cold.tally.edit().lost += 1;
         ctx.counters.lost += 1;
     }
 
@@ -182,7 +182,7 @@ impl Flow {
             return;
         }
         ctx.counters.timeouts += 1;
-        self.cold.tally.timeouts += 1;
+        self.cold.tally.edit().timeouts += 1;
         self.mark_all_lost(ctx);
         self.board.begin_episode();
         self.host.timed_out(ctx.now, self.board.sent_nxt());

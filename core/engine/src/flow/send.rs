@@ -6,7 +6,7 @@ use windlass_wire::{DataRewrite, Timestamps, parse};
 
 use super::pace::Patience;
 use super::scale::scaled;
-use super::{Flow, LimitedBy};
+use super::{Copies, Flow, LimitedBy};
 use crate::context::Context;
 use crate::maybe::Maybe;
 use crate::{HandBack, Pool, Why, seq};
@@ -144,8 +144,9 @@ impl Flow {
         if again {
             ctx.counters.repaired += 1;
             ctx.counters.bytes_resent += self.board.piece(index).len();
-            self.cold.tally.repaired += 1;
-            self.cold.tally.repaired_bytes += self.board.piece(index).len();
+            let tally = self.cold.tally.edit();
+            tally.repaired += 1;
+            tally.repaired_bytes += self.board.piece(index).len();
             self.note_resent();
         }
         self.plan_copy(ctx.now, index, again);
@@ -165,7 +166,7 @@ impl Flow {
         bytes: u64,
     ) {
         let timed = self.setup.receiver_sacks;
-        let (host, copies) = (&mut self.host, self.copies.sent());
+        let (host, copies) = (&mut self.host, self.copies.get().map_or(0, Copies::sent));
         let left = self.board.send(index, ctx.now, copies, timed, |leaving| {
             host.sent(&Departure {
                 now: ctx.now,
@@ -264,7 +265,7 @@ impl Flow {
         let floor = self
             .words
             .tsval_floor
-            .filter(|floor| piece.start < floor.until)
+            .filter(|floor| piece.start < floor.until.get())
             .map(|floor| floor.val);
         if !stale && !cwr && !no_cwr && floor.is_none() {
             return;

@@ -1,6 +1,6 @@
 //! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
 
-use super::{Copies, Flow, Gaps};
+use super::Flow;
 use crate::conn::Known;
 use crate::context::Context;
 use crate::maybe::Maybe;
@@ -16,7 +16,7 @@ impl Flow {
         self.drop_pending(ctx);
         self.free_packets(ctx);
         ctx.held.segments -= self.board.forget_all();
-        self.copies = Copies::default();
+        self.copies.clear();
         self.train = None;
         self.timers.backoff = 0;
         self.host.forget_episodes();
@@ -32,7 +32,8 @@ impl Flow {
             self.timers.persist_at,
         ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
         (self.words.tsval_floor, self.hands.beyond_una) = (None, Maybe::NONE);
-        (self.hands.gap_until, self.cold.gaps) = (0, Gaps::default());
+        self.hands.gap_until = 0;
+        self.cold.gaps.clear();
         self.view.forget_absorbed();
     }
 
