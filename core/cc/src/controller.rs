@@ -16,17 +16,50 @@ pub(crate) type Rest = (Option<Prr>, Option<Box<Warm>>, u64, Control);
 pub struct Controller {
     algorithm: Algorithm,
     /// The open recovery episode of a window-based algorithm.
-    prr: Option<Prr>,
+    prr: Option<Box<Prr>>,
     /// What an algorithm that was in charge before goes on learning.
     warm: Option<Box<Warm>>,
     /// No window is smaller than this.
-    mss: u64,
-    /// What both want now: asked for much more often than it changes.
-    control: Control,
+    mss: u32,
+    /// What both ask for now: it is looked at much more often than it changes.
+    wanted: Wanted,
     /// The plugin that has failed here, until another algorithm is put in charge.
-    failed: Option<Failed>,
+    failed: Option<Box<Failed>>,
     /// It has not been told yet.
     unreported: bool,
+}
+
+/// [`Control`], in less memory.
+#[derive(Clone, Copy, Debug)]
+struct Wanted {
+    cwnd: u64,
+    ssthresh: u64,
+    pacing_rate: u64,
+    asks_for_rate: bool,
+    phase: Phase,
+}
+
+impl Wanted {
+    #[inline]
+    fn of(control: &Control) -> Wanted {
+        Wanted {
+            cwnd: control.cwnd,
+            ssthresh: control.ssthresh,
+            pacing_rate: control.pacing_rate.unwrap_or(0),
+            asks_for_rate: control.pacing_rate.is_some(),
+            phase: control.phase,
+        }
+    }
+
+    #[inline]
+    fn control(&self) -> Control {
+        Control {
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            pacing_rate: self.asks_for_rate.then_some(self.pacing_rate),
+            phase: self.phase,
+        }
+    }
 }
 
 /// A plugin has failed, and the policy's fallback is in charge.
@@ -44,11 +77,11 @@ impl Controller {
     pub fn new(settings: impl Into<Settings>, path: &Path, seed: u64) -> Self {
         let algorithm = settings.into().start(path, seed);
         let mut controller = Controller {
-            control: algorithm.control(),
+            wanted: Wanted::of(&algorithm.control()),
             algorithm,
             prr: None,
             warm: None,
-            mss: mss(path),
+            mss: path.mss.max(1),
             failed: None,
             unreported: false,
         };
@@ -63,17 +96,18 @@ impl Controller {
     }
 
     pub(crate) fn parts(&self) -> (&Algorithm, Rest) {
-        let rest = (self.prr, self.warm.clone(), self.mss, self.control);
+        let prr = self.prr.as_deref().copied();
+        let rest = (prr, self.warm.clone(), self.mss.into(), self.control());
         (&self.algorithm, rest)
     }
 
     pub(crate) fn of_parts(algorithm: Algorithm, (prr, warm, mss, control): Rest) -> Controller {
         Controller {
             algorithm,
-            prr,
+            prr: prr.map(Box::new),
             warm,
-            mss,
-            control,
+            mss: u32::try_from(mss).unwrap_or(u32::MAX),
+            wanted: Wanted::of(&control),
             failed: None,
             unreported: false,
         }
@@ -81,13 +115,13 @@ impl Controller {
 
     /// The plugin in whose place the fallback is in charge.
     pub fn failed(&self) -> Option<Failed> {
-        self.failed
+        self.failed.as_deref().copied()
     }
 
     /// The same, told once.
     pub fn take_failed(&mut self) -> Option<Failed> {
         let unreported = core::mem::take(&mut self.unreported);
-        let failed = self.failed.filter(|_| unreported)?;
+        let failed = self.failed().filter(|_| unreported)?;
         failed.plugin.description().code.on_fault(failed.fault);
         Some(failed)
     }
@@ -105,7 +139,7 @@ impl Controller {
             fault,
         };
         self.switch(fallback, path, path.delivered);
-        self.failed = Some(failed);
+        self.failed = Some(Box::new(failed));
         self.unreported = true;
         true
     }
@@ -134,17 +168,17 @@ impl Controller {
 
     /// An ACK, after `on_congestion` and before `on_recovery_exit` if it causes either.
     pub fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        self.mss = mss(path);
+        self.mss = path.mss.max(1);
         self.algorithm.on_ack(event, path);
         if self.replace_failed(path) {
             self.algorithm.on_ack(event, path);
         }
         if let Some(warm) = &mut self.warm {
-            warm.on_ack(event, path, self.control.cwnd);
+            warm.on_ack(event, path, self.wanted.cwnd);
         }
         if let Some(prr) = &mut self.prr {
             let safe = event.acked > 0 && event.lost == 0;
-            prr.on_ack(event.delivered, event.inflight, safe, self.mss);
+            prr.on_ack(event.delivered, event.inflight, safe, self.mss.into());
         }
         self.refresh();
     }
@@ -209,14 +243,15 @@ impl Controller {
 
     /// What may be in flight and how fast it may leave. During recovery the window of a
     /// window-based algorithm is PRR's; `ssthresh` is where it will end.
+    #[inline]
     pub fn control(&self) -> Control {
-        self.control
+        self.wanted.control()
     }
 
     fn refresh(&mut self) {
-        self.control = self.algorithm.control();
+        self.wanted = Wanted::of(&self.algorithm.control());
         if let Some(prr) = &self.prr {
-            self.control.cwnd = prr.cwnd().clamp(self.mss, MAX_CWND_BYTES);
+            self.wanted.cwnd = prr.cwnd().clamp(self.mss.into(), MAX_CWND_BYTES);
         }
     }
 
@@ -254,7 +289,7 @@ impl Controller {
 
     fn is_starting(&self, path: &Path) -> bool {
         let starts = matches!(
-            self.control.phase,
+            self.wanted.phase,
             Phase::SlowStart | Phase::ConservativeSlowStart | Phase::Startup
         );
         starts && path.lost == 0 && self.prr.is_none()
@@ -268,6 +303,7 @@ impl Controller {
 
     fn begin_prr(&mut self, recover_fs: u64, path: &Path) {
         let target = self.algorithm.control().cwnd;
-        self.prr = Some(Prr::new(target, recover_fs, path.inflight, mss(path)));
+        let prr = Prr::new(target, recover_fs, path.inflight, mss(path));
+        self.prr = Some(Box::new(prr));
     }
 }

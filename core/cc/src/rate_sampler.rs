@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Nanos, RateSample, rate_over};
 
 /// What a packet remembers of the connection when it is sent.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RateSnapshot {
     delivered: u64,
     delivered_at: Nanos,

@@ -8,6 +8,7 @@ use crate::decide::{Decide, Generation};
 use crate::decision::{Fate, Why};
 use crate::notice::Notices;
 use crate::tenants::Account;
+use crate::verdicts::Verdicts;
 use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, Tx, TxChecksum};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
@@ -50,6 +51,7 @@ pub(crate) struct Context<'a, P: Pool> {
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
     pub policy: &'a dyn Decide,
+    pub verdicts: &'a mut Verdicts,
     /// Of that policy.
     pub generation: Generation,
     /// The parts of a SACK block that are news.

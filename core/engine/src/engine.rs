@@ -6,25 +6,27 @@ mod passing;
 mod places;
 mod shown;
 mod strangers;
+mod table;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
 use slab::Slab;
 use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse};
 
 use crate::admission::Admission;
-use crate::conn::Conn;
+use crate::conn::{Change, Conn};
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
+use crate::maybe::Maybe;
 use crate::notice::Notices;
 use crate::tenants::{self, Account};
+use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
 pub use export::{Carried, StateError};
 use places::is_first_syn;
 use strangers::Strangers;
+use table::Table;
 
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
@@ -39,9 +41,10 @@ struct Read {
 /// One engine: owned by one worker, sharing nothing with others.
 pub struct Engine {
     policy: Box<dyn Decide>,
+    verdicts: Verdicts,
     generation: Generation,
     limits: Limits,
-    table: HashMap<FlowKey, u32, FixedState>,
+    table: Table,
     conns: Slab<Conn>,
     admission: Admission,
     wheel: Wheel,
@@ -77,9 +80,10 @@ impl Engine {
         Engine {
             tenants: tenants::open(policy.tenants(), &[]),
             policy,
+            verdicts: Verdicts::default(),
             generation: Generation::default(),
             limits,
-            table: HashMap::with_hasher(FixedState::with_seed(seed)),
+            table: Table::new(seed),
             conns: Slab::new(),
             admission: Admission::new(seed),
             wheel: Wheel::new(now),
@@ -146,7 +150,7 @@ impl Engine {
             }));
             for read in &mut batch {
                 let key = read.segment.as_ref().ok().map(|s| s.key.canonical().0);
-                read.index = key.and_then(|key| self.table.get(&key).copied());
+                read.index = key.and_then(|key| self.table.get(&key, &self.conns));
             }
             let conns = || {
                 batch
@@ -218,7 +222,7 @@ impl Engine {
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let (key, swapped) = segment.key.canonical();
-        let known = read.index.or_else(|| self.table.get(&key).copied());
+        let known = read.index.or_else(|| self.table.get(&key, &self.conns));
         let watched = known.is_none() && self.strangers.is_some();
         let wanted = known.is_some() || watched || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
@@ -272,7 +276,7 @@ impl Engine {
             let Some(conn) = conns.get_mut(index as usize) else {
                 continue;
             };
-            conn.armed_at = None;
+            conn.armed_at = Maybe::NONE;
             if conn.expired(now, ctx.limits) {
                 ctx.counters.idle_expired += u64::from(!conn.closed());
                 let ends = conn.has_ended();
@@ -334,7 +338,7 @@ impl Engine {
             };
             conn.lose_sight(&mut ctx);
             ctx.notices.name(conn);
-            conn.armed_at = None;
+            conn.armed_at = Maybe::NONE;
             Self::arm(wheel, conn, index, now, ctx.limits);
         }
     }
@@ -381,8 +385,16 @@ impl Engine {
         let renamed = tenants::renamed(&self.tenants, &tenants);
         let generation = Generation(self.generation.0.wrapping_add(1));
         self.generation = generation;
+        let mut change = Change {
+            policy,
+            generation,
+            tenants: &renamed,
+            now,
+            verdicts: &mut self.verdicts,
+            counters: &mut self.counters,
+        };
         for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(policy, generation, &renamed, now, &mut self.counters);
+            conn.adopt(&mut change);
         }
         self.tenants = tenants;
     }
@@ -440,6 +452,7 @@ impl Engine {
             held: &mut self.held,
             tenants: &mut self.tenants,
             policy: &*self.policy,
+            verdicts: &mut self.verdicts,
             generation: self.generation,
             fresh: &mut self.fresh,
             fate: Fate::Sent,
@@ -460,8 +473,8 @@ impl Engine {
         } else {
             conn.poll_at(now, limits)
         };
-        if conn.armed_at.is_none_or(|armed| at < armed) {
-            conn.armed_at = Some(at);
+        if conn.armed_at.get().is_none_or(|armed| at < armed) {
+            conn.armed_at = Maybe::some(at);
             match conn.is_short() {
                 true => wheel.set_fine(index, at, now),
                 false => wheel.set(index, at),

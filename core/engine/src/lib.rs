@@ -20,11 +20,14 @@ mod flow;
 mod forecast;
 mod histograms;
 mod limits;
+mod maybe;
 mod notice;
 mod peer;
 mod port;
 mod seq;
+mod spare;
 mod tenants;
+mod verdicts;
 mod wheel;
 
 pub use conn::{Introduced, Introduction};

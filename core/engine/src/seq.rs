@@ -1,11 +1,19 @@
 //! Sequence numbers as offsets from the initial one, so that nothing wraps.
 
+use std::num::NonZeroU64;
+
 /// The 64-bit offset of `seq` from `iss` that lies nearest to `near`; `None` if that would be
 /// before the initial sequence number. Offset 0 is the SYN, 1 the first byte of data.
 pub(crate) fn offset(iss: u32, seq: u32, near: u64) -> Option<u64> {
     let low = seq.wrapping_sub(iss);
     let distance = low.wrapping_sub(near as u32) as i32;
     near.checked_add_signed(i64::from(distance))
+}
+
+/// An offset of data, which is never 0: a type that leaves room for "none".
+pub(crate) fn of_data(offset: u64) -> NonZeroU64 {
+    debug_assert!(offset > 0);
+    NonZeroU64::new(offset).unwrap_or(NonZeroU64::MIN)
 }
 
 /// The sequence number at `offset`.

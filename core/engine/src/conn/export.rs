@@ -30,7 +30,7 @@ impl Conn {
     /// The packets that it holds.
     pub(crate) fn held(&self) -> impl Iterator<Item = Pkt> + '_ {
         let flows = self.flows.iter().flatten();
-        let copy = self.syn_copy.map(|copy| copy.pkt);
+        let copy = self.syn_copy.as_ref().map(|copy| copy.pkt);
         flows.flat_map(|flow| flow.held()).chain(copy)
     }
 }

@@ -67,7 +67,7 @@ pub(crate) struct Known {
 }
 
 /// One end, as far as it has shown itself.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 struct End {
     /// One past the highest sequence number that it has sent.
     nxt: u32,
@@ -102,7 +102,7 @@ struct End {
     beyond: Option<u32>,
     /// Out of sight it may have sent more than `nxt`: until the other end has acknowledged later numbers than this, or
     /// until that time.
-    unsure: Option<(u32, Nanos)>,
+    unsure: Option<Box<(u32, Nanos)>>,
 }
 
 impl End {
@@ -118,7 +118,7 @@ impl End {
 }
 
 /// What both ends would accept.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct Gate {
     ends: [End; 2],
     timestamps: bool,
@@ -337,7 +337,8 @@ impl Gate {
         }
         if receiver
             .unsure
-            .is_some_and(|(nxt, until)| seq::later(segment.ack, nxt) || now >= until)
+            .as_deref()
+            .is_some_and(|&(nxt, until)| seq::later(segment.ack, nxt) || now >= until)
         {
             receiver.unsure = None;
         }
@@ -406,7 +407,7 @@ impl Gate {
             end.widen(known.edge, known.edge);
             (end.refused, end.answers) = (0, true);
             end.max_window = end.max_window.max(other.edge.wrapping_sub(other.acked));
-            end.unsure = Some((known.nxt, now + UNSURE));
+            end.unsure = Some(Box::new((known.nxt, now + UNSURE)));
             if let Some(tsval) = other.tsval {
                 (end.ts_recent, end.ts_recent_at) = (tsval, now);
             }

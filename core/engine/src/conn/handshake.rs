@@ -9,6 +9,7 @@ use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
+use crate::maybe::Maybe;
 use crate::peer::Peer;
 use crate::{Feedback, Mode, PassReason, Pkt, Pool, Room, Side, seq};
 
@@ -57,16 +58,16 @@ impl Conn {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
         let sent_again = known.is_some_and(|known| known.iss == syn.iss);
-        self.ends[from.index()].syn_at = (!sent_again).then_some(ctx.now);
+        self.ends[from.index()].syn_at = (!sent_again).then_some(ctx.now).into();
         self.ends[from.index()].syn = Some(syn);
         // Two SYNs of which neither answers the other: one of them may be nobody's.
         if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn)
             && (inside.acks.is_some() || outside.acks.is_some())
         {
-            self.gate = Some(Gate::new([&inside, &outside], ctx.now));
+            self.gate = Some(Box::new(Gate::new([&inside, &outside], ctx.now)));
         }
         let governed = self.flows.iter().any(Option::is_some);
-        if self.gate.is_some() && self.pass.is_none() && !governed && self.settled_at.is_none() {
+        if self.gate.is_some() && self.pass.is_none() && !governed && !self.settled_at.is_some() {
             self.settle(ctx);
         }
         if segment.flags.has(Flags::ACK) {
@@ -86,7 +87,7 @@ impl Conn {
         let Some(sent_at) = self.ends[sender].syn_at.take() else {
             return;
         };
-        self.ends[sender].handshake_rtt = Some(now - sent_at);
+        self.ends[sender].handshake_rtt = Maybe::some(now - sent_at);
         if let Some(flow) = &mut self.flows[sender] {
             flow.set_handshake_rtt(now - sent_at);
         }
@@ -149,7 +150,7 @@ impl Conn {
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and
         // takes it for the beginning of another: then the box hears of it.
         if !again {
-            self.new_syn = Some((from, Syn::read(segment)));
+            self.new_syn = Some(Box::new((from, Syn::read(segment))));
         }
         Err(PassReason::UnexpectedSyn)
     }
@@ -163,6 +164,8 @@ impl Conn {
     pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
         self.new_syn
+            .as_deref()
+            .copied()
             .filter(|(side, new)| *side == from.other() && answers && new.is_acked_by(segment.ack))
     }
 
@@ -207,8 +210,8 @@ impl Conn {
         if self.pass.is_some() {
             return;
         }
-        let first = self.settled_at.is_none();
-        self.settled_at = Some(ctx.now);
+        let first = !self.settled_at.is_some();
+        self.settled_at = Maybe::some(ctx.now);
         let mut wanted = false;
         for side in [Side::Inside, Side::Outside] {
             let verdict = self.verdict(ctx, side);
@@ -225,8 +228,8 @@ impl Conn {
 
     /// What policy wants for the data of `sender`, once both SYNs are known.
     fn verdict<P: Pool>(&self, ctx: &Context<'_, P>, sender: Side) -> Option<Verdict> {
-        match (&self.flows[sender.index()], self.settled_at) {
-            (Some(flow), _) => Some(flow.verdict),
+        match (&self.flows[sender.index()], self.settled_at.get()) {
+            (Some(flow), _) => Some(*flow.verdict),
             (None, Some(at)) => self.verdict_at(ctx, sender, at),
             (None, None) => None,
         }
@@ -268,11 +271,11 @@ impl Conn {
                 verdict = ctx.policy.draw(verdict, &key, settled_at);
             }
             let setup = self.setup(side, &verdict);
-            let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, settled_at));
-            if let Some(rtt) = self.ends[side.index()].handshake_rtt {
+            let mut flow = Box::new(Flow::new(setup, verdict, ctx, settled_at));
+            if let Some(rtt) = self.ends[side.index()].handshake_rtt.get() {
                 flow.set_handshake_rtt(rtt);
             }
-            if let Some(rtt) = self.ends[side.other().index()].handshake_rtt {
+            if let Some(rtt) = self.ends[side.other().index()].handshake_rtt.get() {
                 flow.set_near_rtt(rtt);
             }
             self.flows[side.index()] = Some(flow);
@@ -396,12 +399,12 @@ impl Conn {
         let redundancy = verdict.redundancy;
         if redundancy.syn_ack {
             let pkt = ctx.pool.share(pkt);
-            self.syn_copy = Some(SynCopy {
+            self.syn_copy = Some(Box::new(SynCopy {
                 pkt,
                 to: from.other(),
                 at: ctx.now + redundancy.delay,
                 partial_at: partial_at(segment),
-            });
+            }));
         }
     }
 }

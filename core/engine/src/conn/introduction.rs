@@ -154,7 +154,7 @@ impl Conn {
             first_end: self.first_end,
             syns: [inside, outside],
             no_room: self.ends.map(|end| end.no_room),
-            handshake_rtt: self.ends.map(|end| end.handshake_rtt),
+            handshake_rtt: self.ends.map(|end| end.handshake_rtt.get()),
             known,
             peer: self.peer.clone(),
             flows: self
@@ -162,16 +162,17 @@ impl Conn {
                 .each_ref()
                 .map(|flow| flow.as_ref().and_then(|flow| flow.introduce())),
         };
-        self.told = Some(Told {
+        self.told = Some(Box::new(Told {
             at: now,
             bytes: bytes_of(gate),
             listener,
-        });
+        }));
         Some(introduction)
     }
 
     fn is_news(&self, gate: &Gate, now: Nanos, listener: u32) -> bool {
-        let Some(told) = self.told.filter(|told| told.listener == listener) else {
+        let told = self.told.as_ref();
+        let Some(told) = told.filter(|told| told.listener == listener) else {
             return true;
         };
         let moved = || bytes_of(gate).wrapping_sub(told.bytes);
@@ -193,13 +194,13 @@ impl Conn {
             conn.ends[side] = End {
                 syn: Some(syns[side]),
                 no_room: introduction.no_room[side],
-                handshake_rtt: introduction.handshake_rtt[side],
+                handshake_rtt: introduction.handshake_rtt[side].into(),
                 ..End::default()
             };
         }
         let mut gate = Gate::new([&syns[0], &syns[1]], ctx.now);
         gate.resume(ctx.now, introduction.known);
-        conn.gate = Some(gate);
+        conn.gate = Some(Box::new(gate));
         (conn.open, conn.half_open, conn.is_introduced) = (true, false, true);
         conn.peer = introduction.peer.clone();
         if let Some(peer) = &mut conn.peer {
@@ -236,12 +237,12 @@ impl Conn {
         };
         verdict.algorithm = introduced.algorithms[side.index()].unwrap_or(verdict.algorithm);
         let setup = self.setup(side, &verdict);
-        let mut flow = Box::new(Flow::new(setup, verdict, ctx.generation, ctx.now));
+        let mut flow = Box::new(Flow::new(setup, verdict, ctx, ctx.now));
         flow.begin_on(told, ctx.now);
-        if let Some(rtt) = self.ends[side.index()].handshake_rtt {
+        if let Some(rtt) = self.ends[side.index()].handshake_rtt.get() {
             flow.set_handshake_rtt(rtt);
         }
-        if let Some(rtt) = self.ends[side.other().index()].handshake_rtt {
+        if let Some(rtt) = self.ends[side.other().index()].handshake_rtt.get() {
             flow.set_near_rtt(rtt);
         }
         Some(flow)

@@ -9,8 +9,7 @@ use crate::{Pool, Side, Why};
 impl Conn {
     /// Time has passed.
     pub(crate) fn on_timer<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        if let Some(copy) = self.syn_copy.filter(|c| c.at <= ctx.now) {
-            self.syn_copy = None;
+        if let Some(copy) = self.syn_copy.take_if(|copy| copy.at <= ctx.now) {
             ctx.counters.copies += 1;
             ctx.emit_partial(copy.pkt, copy.to, copy.partial_at, Why::Copy);
         }

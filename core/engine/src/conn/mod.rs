@@ -21,7 +21,9 @@ use crate::context::Context;
 use crate::counters::Counters;
 use crate::decide::{Decide, Drawn, Generation};
 use crate::flow::Flow;
+use crate::maybe::Maybe;
 use crate::peer::Peer;
+use crate::verdicts::Verdicts;
 use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
 
 pub(crate) use export::Algorithms;
@@ -39,9 +41,9 @@ use ungoverned::Bound;
 struct End {
     syn: Option<Syn>,
     /// When it sent its SYN, if that was once, and while it is not answered.
-    syn_at: Option<Nanos>,
+    syn_at: Maybe,
     /// How long that took.
-    handshake_rtt: Option<Nanos>,
+    handshake_rtt: Maybe,
     /// The SYN-ACK has no room for the option that would offer SACK in its name.
     no_room: bool,
     fin: bool,
@@ -58,6 +60,17 @@ struct SynCopy {
     partial_at: u16,
 }
 
+/// Another policy takes charge.
+pub(crate) struct Change<'a> {
+    pub policy: &'a dyn Decide,
+    pub generation: Generation,
+    /// The new number of each tenant.
+    pub tenants: &'a [Option<TenantId>],
+    pub now: Nanos,
+    pub verdicts: &'a mut Verdicts,
+    pub counters: &'a mut Counters,
+}
+
 /// A connection in the table.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Conn {
@@ -67,7 +80,7 @@ pub(crate) struct Conn {
     first_end: Side,
     ends: [End; 2],
     /// What both ends accept, once both SYNs are known.
-    gate: Option<Gate>,
+    gate: Option<Box<Gate>>,
     /// By the side of the sender.
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
@@ -78,12 +91,12 @@ pub(crate) struct Conn {
     sight: Option<Box<Sight>>,
     /// When both SYNs were known, while nothing has followed them: flows begin with what does, so that a SYN with a
     /// forged source costs none.
-    settled_at: Option<Nanos>,
+    settled_at: Maybe,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
-    new_syn: Option<(Side, Syn)>,
+    new_syn: Option<Box<(Side, Syn)>>,
     /// The handshake is complete.
     open: bool,
-    syn_copy: Option<SynCopy>,
+    syn_copy: Option<Box<SynCopy>>,
     /// The box at the other end, where policy wants to know of one.
     peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
@@ -97,9 +110,9 @@ pub(crate) struct Conn {
     /// Another box has told of it.
     is_introduced: bool,
     /// When another box was told of it.
-    told: Option<Told>,
+    told: Option<Box<Told>>,
     /// When the wheel will call, if it will.
-    pub armed_at: Option<Nanos>,
+    pub armed_at: Maybe,
     seed: u64,
 }
 
@@ -121,7 +134,7 @@ impl Conn {
             bound: None,
             closed: false,
             sight: None,
-            settled_at: None,
+            settled_at: Maybe::NONE,
             new_syn: None,
             open: false,
             syn_copy: None,
@@ -133,7 +146,7 @@ impl Conn {
             followed: false,
             is_introduced: false,
             told: None,
-            armed_at: None,
+            armed_at: Maybe::NONE,
             seed,
         }
     }
@@ -202,7 +215,7 @@ impl Conn {
             self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
-        let gate = self.gate.as_ref();
+        let gate = self.gate.as_deref();
         let another_way = gate.is_some_and(|gate| gate.shows_another_way(from, segment));
         if self.is_resumed() && (another_way || self.acks_what_is_unseen(from, segment)) {
             self.lose_sight(ctx);
@@ -219,7 +232,9 @@ impl Conn {
                 self.measure_handshake(ctx.now, from);
             }
         }
-        if let Some(settled_at) = self.settled_at.take_if(|_| self.pass.is_none()) {
+        if self.pass.is_none()
+            && let Some(settled_at) = self.settled_at.take()
+        {
             self.govern(ctx, settled_at);
         }
         if segment.flags.has(Flags::FIN) {
@@ -412,27 +427,22 @@ impl Conn {
     }
 
     /// What another policy says of the directions that are governed.
-    pub(crate) fn adopt(
-        &mut self,
-        policy: &dyn Decide,
-        generation: Generation,
-        tenants: &[Option<TenantId>],
-        now: Nanos,
-        counters: &mut Counters,
-    ) {
+    pub(crate) fn adopt(&mut self, change: &mut Change<'_>) {
         self.bound = None;
         for side in [Side::Inside, Side::Outside] {
             // The number of a rule is of the old policy's.
             self.ends[side.index()].drawn = None;
-            let verdict = policy.classify(&self.key_from(side), side, now);
+            let verdict = change
+                .policy
+                .classify(&self.key_from(side), side, change.now);
             let Some(flow) = &mut self.flows[side.index()] else {
                 continue;
             };
             match verdict {
                 Some(verdict) => {
-                    counters.flows_switched += u64::from(flow.adopt(&verdict, generation))
+                    change.counters.flows_switched += u64::from(flow.adopt(&verdict, change))
                 }
-                None => flow.leave_alone(tenants, generation),
+                None => flow.leave_alone(change),
             }
         }
     }

@@ -126,7 +126,7 @@ impl Conn {
     /// It is followed again, and what went by unseen may not be known in full.
     pub(super) fn is_resumed(&self) -> bool {
         let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
-        governed && self.gate.as_ref().is_some_and(Gate::is_unsure)
+        governed && self.gate.as_deref().is_some_and(Gate::is_unsure)
     }
 
     /// A segment acknowledges data that no flow has seen: a later packet of its sender, without data, has told of it.
@@ -143,7 +143,7 @@ impl Conn {
     /// A SYN says that its sender has given this connection up, if the other end answers it. True: that has come.
     fn begins_anew(&mut self, from: Side, segment: &Segment) -> bool {
         if !segment.flags.has(Flags::ACK) {
-            self.new_syn = Some((from, Syn::read(segment)));
+            self.new_syn = Some(Box::new((from, Syn::read(segment))));
             return false;
         }
         let answered = self.answered_new_syn(from, segment).is_some();

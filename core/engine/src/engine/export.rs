@@ -17,6 +17,7 @@ use super::Engine;
 use crate::conn::{Algorithms, Conn};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
+use crate::maybe::Maybe;
 use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
@@ -148,8 +149,8 @@ impl Engine {
         self.admission.restore(books.admission_seed, &self.conns);
         for (index, conn) in &mut self.conns {
             let index = index as u32;
-            self.table.insert(conn.key, index);
-            conn.armed_at = None;
+            self.table.insert(&conn.key, index);
+            conn.armed_at = Maybe::NONE;
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
             if conn.followed {
                 self.follows.push((conn.key, Some(index)));

@@ -4,6 +4,7 @@ use windlass_wire::FlowKey;
 
 use super::Engine;
 use crate::conn::{Conn, Introduced, Introduction};
+use crate::maybe::Maybe;
 use crate::{Nanos, Pool, Tx};
 
 /// Connections that have been adopted, or have ended, while nobody asks: further ones are not told of.
@@ -40,7 +41,7 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        if let Some(&index) = self.table.get(&introduced.key()) {
+        if let Some(index) = self.table.get(&introduced.key(), &self.conns) {
             return self.hear_again(now, index, introduced, pool, out);
         }
         self.counters.introduced += 1;
@@ -58,7 +59,7 @@ impl Engine {
             return;
         };
         let index = self.conns.insert(conn) as u32;
-        self.table.insert(introduced.key(), index);
+        self.table.insert(&introduced.key(), index);
         self.admission.add(bucket);
         self.expected += 1;
         self.arm_again(index, now);
@@ -98,7 +99,7 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        let Some(&index) = self.table.get(&key.canonical().0) else {
+        let Some(index) = self.table.get(&key.canonical().0, &self.conns) else {
             return;
         };
         let (mut ctx, conns, _) = self.split(now, pool, out);
@@ -113,7 +114,7 @@ impl Engine {
 
     /// Another engine of this box has seen the connection, which was introduced to all of them.
     pub fn leave_to_another(&mut self, key: &FlowKey) {
-        let index = self.table.get(&key.canonical().0).copied();
+        let index = self.table.get(&key.canonical().0, &self.conns);
         let only = |index: &u32| self.conns[*index as usize].is_only_introduced();
         if let Some(index) = index.filter(only) {
             // Its packets are still wanted.
@@ -148,7 +149,7 @@ impl Engine {
 
     fn arm_again(&mut self, index: u32, now: Nanos) {
         let conn = &mut self.conns[index as usize];
-        conn.armed_at = None;
+        conn.armed_at = Maybe::NONE;
         Self::arm(&mut self.wheel, conn, index, now, &self.limits);
     }
 }

@@ -42,7 +42,7 @@ impl Engine {
         let first_end = if swapped { from.other() } else { from };
         let conn = Conn::new(key, first_end, bucket, now, self.next_seed());
         let index = self.conns.insert(conn) as u32;
-        self.table.insert(key, index);
+        self.table.insert(&key, index);
         self.admission.begin(index, now, bucket);
         Ok(index)
     }
@@ -59,7 +59,7 @@ impl Engine {
     /// Takes a connection out of the books that holds nothing any more.
     pub(super) fn forget(&mut self, index: u32) {
         let conn = self.conns.remove(index as usize);
-        self.table.remove(&conn.key);
+        self.table.remove(&conn.key, index);
         self.wheel.cancel(index);
         self.expected -= usize::from(conn.is_only_introduced() && self.expected > 0);
         if conn.followed {

@@ -60,8 +60,8 @@ impl Engine {
 
     /// The flow of this name, if it is governed.
     pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
-        let index = self.table.get(&key.canonical().0)?;
-        let conn = self.conns.get(*index as usize)?;
+        let index = self.table.get(&key.canonical().0, &self.conns)?;
+        let conn = self.conns.get(index as usize)?;
         conn.infos().find(|info| info.key == *key)
     }
 }

@@ -68,7 +68,7 @@ impl Engine {
                 if let Some(introduced) = introduced {
                     self.introduced(now, &introduced, pool, out);
                 }
-                if !self.table.contains_key(&key) {
+                if self.table.get(&key, &self.conns).is_none() {
                     self.follows.push((key, None));
                 }
             }

@@ -5,7 +5,9 @@ use windlass_cc::{Nanos, Signal};
 use windlass_wire::{Flags, Segment, Template};
 
 use super::Flow;
+use super::copies::Copies;
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{PassReason, Pkt, Pool, Room, seq};
 
 /// One acknowledgement, as far as it has been scored.
@@ -77,7 +79,7 @@ impl Flow {
             || (ack == self.board.una() && (closes || edge > self.receiver_edge))
         {
             self.receiver_edge = edge;
-            self.timers.persist_at = None;
+            self.timers.persist_at = Maybe::NONE;
         }
         let known = self.cold.template.as_ref();
         if known.is_none_or(|template| !template.has_addresses_of(head)) {
@@ -106,10 +108,10 @@ impl Flow {
         }
         ctx.counters.dsacks_received += 1;
         self.board.note_dsack(ack);
-        if self.copies.any_sent() {
+        if self.copies.get().is_some_and(Copies::any_sent) {
             return true;
         }
-        self.cold.tally.spurious_bytes += u64::from(right.wrapping_sub(left));
+        self.cold.tally.edit().spurious_bytes += u64::from(right.wrapping_sub(left));
         if self.host.episode().is_some() && self.board.note_needless() {
             ctx.counters.spurious += 1;
             self.host.spurious(ctx.now);
@@ -129,7 +131,7 @@ impl Flow {
             }
         }
         self.board.advance(ack, u64::from(self.host.path().mss));
-        self.hands.beyond_una = None;
+        self.hands.beyond_una = Maybe::NONE;
         if ack == self.board.nxt() {
             self.cold.transfers.on_all_acked(ctx.now, ack);
         }
@@ -340,8 +342,13 @@ impl Flow {
 
     /// The other box says that so many bytes more were marked; `None`: there is no other box.
     pub(crate) fn hear_marks(&mut self, marked: Option<u64>) {
-        self.cold.marks_due = marked.map(|marked| self.cold.marks_due.unwrap_or(0) + marked);
-        self.cold.marked_bytes += marked.unwrap_or(0);
+        if marked.is_none() && self.cold.marks.get().is_none() {
+            return;
+        }
+        let marks = self.cold.marks.edit();
+        let due = marks.due.get().unwrap_or(0);
+        marks.due = marked.map(|marked| due + marked).into();
+        marks.bytes += marked.unwrap_or(0);
     }
 
     /// How much of what has been delivered was marked, bytes; `None`: no mark is reported. The
@@ -349,9 +356,11 @@ impl Flow {
     /// an ACK delivers counts as marked: exact for receivers of RFC 8257, too much for those of
     /// RFC 3168, which repeat it until they see CWR.
     fn take_marks(&mut self, segment: &Segment, delivered: u64) -> Option<u64> {
-        if let Some(due) = &mut self.cold.marks_due {
-            let marked = (*due).min(delivered);
-            *due -= marked;
+        if let Some(marks) = self.cold.marks.edit_known()
+            && let Some(due) = marks.due.get()
+        {
+            let marked = due.min(delivered);
+            marks.due = Maybe::some(due - marked);
             return (marked > 0).then_some(marked);
         }
         let echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);

@@ -26,7 +26,11 @@ impl Flow {
             return false;
         }
         let advanced = ack > self.view.ack();
-        if self.view.pending().is_some_and(|waits| waits.ack <= ack) {
+        if self
+            .view
+            .pending()
+            .is_some_and(|waits| waits.ack.get() <= ack)
+        {
             self.drop_pending(ctx);
         }
         self.write_ack(ctx, segment, pkt, ack);
@@ -49,7 +53,11 @@ impl Flow {
         if ack < shown || (self.in_charge() && !self.is_frank() && ack == shown && outstanding) {
             return self.show_duplicate(ctx, segment, pkt, ack);
         }
-        if self.view.pending().is_some_and(|waits| waits.ack > ack) {
+        if self
+            .view
+            .pending()
+            .is_some_and(|waits| waits.ack.get() > ack)
+        {
             // Overtaken by the one that waits.
             ctx.counters.acks_absorbed += 1;
             return ctx.swallow(pkt, Fate::AckHidden);
@@ -71,7 +79,7 @@ impl Flow {
         ctx.fate = Fate::AckWaits;
         self.view.wait(Pending {
             pkt,
-            ack,
+            ack: seq::of_data(ack),
             release_at: earlier.unwrap_or(wait_until),
         });
     }
@@ -115,7 +123,7 @@ impl Flow {
         ctx.held.remove(len);
         // It was read when it came, and kept as it was.
         match parse(ctx.pool.head(pending.pkt), len) {
-            Ok(segment) => self.release_ack(ctx, &segment, pending.pkt, pending.ack),
+            Ok(segment) => self.release_ack(ctx, &segment, pending.pkt, pending.ack.get()),
             Err(_) => ctx.pool.free(pending.pkt),
         }
     }
@@ -170,7 +178,7 @@ impl Flow {
     fn decide_ack(&mut self, held_limit: u64, segment: &Segment, ack: u64) -> AckRewrite {
         let target = self.target_edge(held_limit);
         let window = self.show_edge(ack, target);
-        let hides = self.hands.back_until.is_none();
+        let hides = !self.hands.back_until.is_some();
         let frank = !hides || self.is_frank();
         let sack = match self.dsack_due(ack).filter(|_| segment.at.sack != 0) {
             _ if frank => SackRewrite::Keep,

@@ -9,12 +9,12 @@ use windlass_cc::{Nanos, Phase};
 
 use super::Flow;
 use crate::context::Context;
-use crate::{Pool, Why};
+use crate::{Pool, Redundancy, Why};
 
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
 
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 struct Planned {
     start: u64,
     due: Nanos,
@@ -22,7 +22,7 @@ struct Planned {
 }
 
 /// The copies of one flow.
-#[derive(Debug, Default, Serialize, Deserialize)]
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Copies {
     planned: VecDeque<Planned>,
     not_before: Nanos,
@@ -41,9 +41,26 @@ impl Copies {
         self.sent > 0
     }
 
+    /// So many segments have been sent before anybody asked for copies.
+    pub(super) fn begin_after(&mut self, segments: u64) {
+        self.first_segments_seen = u32::try_from(segments).unwrap_or(u32::MAX);
+    }
+
+    /// Of early copies, one more may be sent.
+    fn is_within_budget(&self, policy: &Redundancy) -> bool {
+        self.early_sent * 1000
+            <= u64::from(self.first_segments_seen) * u64::from(policy.budget_permille)
+    }
+
     /// Copies sent so far.
     pub(crate) fn sent(&self) -> u32 {
         self.sent
+    }
+
+    /// One more segment has been sent for the first time: whether it is one of those that get a copy.
+    fn is_early(&mut self, policy: &Redundancy) -> bool {
+        self.first_segments_seen = self.first_segments_seen.saturating_add(1);
+        self.first_segments_seen <= policy.first_segments
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -59,12 +76,15 @@ impl Flow {
         let wanted = if repair {
             policy.repairs
         } else {
-            self.copies.first_segments_seen = self.copies.first_segments_seen.saturating_add(1);
-            self.copies.first_segments_seen <= policy.first_segments && self.early()
+            policy.first_segments > 0 && self.copies.edit().is_early(&policy) && self.early()
         };
-        if wanted && self.copies.planned.len() < PLANNED_COPIES {
-            let start = self.board.piece(index).start;
-            self.copies.planned.push_back(Planned {
+        if !wanted {
+            return;
+        }
+        let start = self.board.piece(index).start;
+        let copies = self.copies.edit();
+        if copies.planned.len() < PLANNED_COPIES {
+            copies.planned.push_back(Planned {
                 start,
                 due: now + policy.delay,
                 repair,
@@ -82,19 +102,17 @@ impl Flow {
 
     /// Sends the copies whose time has come, while there is nothing better to send.
     pub(crate) fn send_copies<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        while let Some(next) = self
-            .copies
-            .planned
-            .front()
-            .copied()
-            .filter(|p| p.due <= ctx.now)
+        while let Some(copies) = self.copies.edit_known()
+            && let Some(next) = copies.planned.front().copied()
+            && next.due <= ctx.now
         {
             if !self.pacing.pacer.may_send(ctx.now) {
-                self.copies.not_before = self.pacing.pacer.next;
+                copies.not_before = self.pacing.pacer.next;
                 return;
             }
-            self.copies.planned.pop_front();
-            if self.may_copy(next) {
+            copies.planned.pop_front();
+            let within_budget = next.repair || copies.is_within_budget(&self.verdict.redundancy);
+            if within_budget && self.may_copy(next) {
                 self.send_copy(ctx, next);
             }
         }
@@ -105,14 +123,9 @@ impl Flow {
             return false;
         };
         let piece = self.board.piece(index);
-        let policy = self.verdict.redundancy;
-        let within_budget = next.repair
-            || self.copies.early_sent * 1000
-                <= u64::from(self.copies.first_segments_seen) * u64::from(policy.budget_permille);
         piece.in_flight()
             && piece.pkt.is_some()
             && self.in_charge()
-            && within_budget
             && (next.repair || self.early())
             && (!next.repair || self.board.inflight() + piece.len() <= self.host.control().cwnd)
     }
@@ -132,13 +145,15 @@ impl Flow {
             .send_copy(index, ctx.now, self.setup.receiver_sacks);
         let pkt = ctx.pool.share(pkt);
         ctx.emit_partial(pkt, self.setup.sender.other(), partial_at, Why::Copy);
-        let rate = self.pacing.rate;
+        let rate = self.pacing.rate.get();
         let patience = self.patience(len);
         self.pacing.pacer.on_sent(ctx.now, len, rate, patience);
-        self.copies.sent = self.copies.sent.saturating_add(1);
-        self.copies.early_sent += u64::from(!next.repair);
-        self.cold.tally.copies += 1;
-        self.cold.tally.copied_bytes += len;
+        let copies = self.copies.edit();
+        copies.sent = copies.sent.saturating_add(1);
+        copies.early_sent += u64::from(!next.repair);
+        let tally = self.cold.tally.edit();
+        tally.copies += 1;
+        tally.copied_bytes += len;
         ctx.counters.copies += 1;
         ctx.counters.bytes_resent += len;
     }

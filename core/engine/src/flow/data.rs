@@ -176,7 +176,7 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        self.cold.tally.sender_retransmissions += 1;
+        self.cold.tally.edit().sender_retransmissions += 1;
         if !self.enforcing() {
             ctx.counters.sender_retransmissions_passed += 1;
             self.watch_retransmission(ctx, start);
@@ -265,14 +265,14 @@ impl Flow {
         let val = match self
             .words
             .tsval_floor
-            .filter(|floor| self.board.una() < floor.until)
+            .filter(|floor| self.board.una() < floor.until.get())
         {
             Some(floor) if seq::later(floor.val, tsval) => floor.val,
             _ => tsval,
         };
         self.words.tsval_floor = Some(TsvalFloor {
             val,
-            until: self.board.nxt(),
+            until: seq::of_data(self.board.nxt()),
         });
     }
 

@@ -42,7 +42,7 @@ const ALIGN_SEGMENTS: u64 = 64;
 const PROBE_SEGMENTS: u64 = 2;
 
 /// Whether what the path carries still grows, judged once in a round trip between the ends.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Growth {
     judged_at: Nanos,
     carried: u64,
@@ -74,21 +74,24 @@ impl Flow {
         let near = self.near_rtt();
         if near > NEAR_RTT_MIN {
             let path = self.host.path();
-            self.cold.growth.note(now, path.max_bw, path.srtt + near);
+            self.cold
+                .growth
+                .edit()
+                .note(now, path.max_bw, path.srtt + near);
         }
     }
 
     /// How much may wait in the box or be on its way there, bytes: enough to keep sending until the sender has answered
     /// a window update. More would only raise the RTT that it sees.
     pub(crate) fn queue_allowance(&self) -> u64 {
-        let mut rate = self.pacing.rate.unwrap_or(0);
+        let mut rate = self.pacing.rate.get().unwrap_or(0);
         let away = self.near_rtt().clamp(NEAR_RTT_MIN, NEAR_RTT_MAX) - NEAR_RTT_MIN;
         let carried = self.host.path().max_bw;
         if away > 0 && carried > 0 {
             // It waits in a queue on its way: no more than the path has carried, and what it may carry next.
             let starts = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
             let next = match starts {
-                true if self.cold.growth.goes_on() => 2 * carried,
+                true if self.cold.growth.read().goes_on() => 2 * carried,
                 true => carried + carried / 4,
                 false => carried,
             };
@@ -197,7 +200,7 @@ impl Flow {
         };
         let down = self.queue_allowance() / 4 / mss;
         let time = scaled(ALIGN_TIME, self.round_trip(), ALIGN_SIXTEENTHS);
-        let up = bytes_over(self.pacing.rate.unwrap_or(0), time) / mss;
+        let up = bytes_over(self.pacing.rate.get().unwrap_or(0), time) / mss;
         let whole = (target.max(lowest) - base) / mss;
         let below = (whole.saturating_sub(down.min(ALIGN_SEGMENTS))..=whole)
             .rev()

@@ -1,5 +1,7 @@
 //! What of a flow is written apart from it, or named by it.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use windlass_cc::{Catalog, Controller, SettingsByName};
 
@@ -25,7 +27,9 @@ impl Flow {
     /// more, begins anew with what is known of the path.
     pub(crate) fn restore(&mut self, algorithm: &FlowAlgorithm, catalog: &Catalog) -> bool {
         let settings = algorithm.settings.find(catalog);
-        self.verdict.algorithm = settings.unwrap_or(self.verdict.algorithm);
+        if let Some(settings) = settings {
+            Arc::make_mut(&mut self.verdict).algorithm = settings;
+        }
         match Controller::import(&algorithm.state, catalog) {
             Ok(controller) => {
                 self.host.install(controller);

@@ -31,7 +31,7 @@ const SLOW_FILLS_MAX: u8 = 2;
 const CALMING_ACKS: u8 = 3;
 
 /// What is missing, and what becomes of the sender's reaction.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub(crate) struct Gaps {
     /// Bytes that were missing since this offset.
     counted_from: u64,
@@ -86,7 +86,7 @@ impl Flow {
 
     /// Few enough bytes are missing, and the sender can be told which.
     fn bears_gap(&mut self, len: u64) -> bool {
-        let gaps = &mut self.cold.gaps;
+        let gaps = self.cold.gaps.edit();
         if self.board.nxt() - gaps.counted_from > DENSITY_BYTES {
             (gaps.counted_from, gaps.missing) = (self.board.nxt(), 0);
         }
@@ -119,7 +119,8 @@ impl Flow {
             self.raise_tsval_floor(stamps.val);
         }
         if waited > SLOW_ROUND_TRIPS * (self.host.path().srtt + self.near_rtt()) + SLOW_MIN {
-            self.cold.gaps.slow_fills = self.cold.gaps.slow_fills.saturating_add(1);
+            let gaps = self.cold.gaps.edit();
+            gaps.slow_fills = gaps.slow_fills.saturating_add(1);
         }
         if waited >= self.least_reaction_time() {
             ctx.counters.sender_retransmissions_passed += 1;
@@ -143,23 +144,23 @@ impl Flow {
         }
         self.hands.gap_until = start;
         if self.setup.timestamps {
-            let over = self.board.una() >= self.cold.gaps.reacts_until;
+            let gaps = self.cold.gaps.edit();
+            let over = self.board.una() >= gaps.reacts_until;
             // Before it has echoed anything, there is nothing older that could be shown.
             let shown = Some(self.view.tsecr()).filter(|tsecr| *tsecr != 0);
-            let echo = &mut self.cold.gaps.echo;
-            *echo = echo.filter(|_| !over).or(shown);
+            gaps.echo = gaps.echo.filter(|_| !over).or(shown);
         }
     }
 
     /// The sender has been shown what the receiver says.
     pub(super) fn note_frankness(&mut self, now: Nanos) {
-        self.cold.gaps.shown_at = now;
+        self.cold.gaps.edit().shown_at = now;
     }
 
     /// A retransmission of the sender may come from what it has been shown.
     pub(super) fn may_react(&self, now: Nanos) -> bool {
         let round_trip = self.host.path().srtt + self.near_rtt();
-        let shown_at = self.cold.gaps.shown_at;
+        let shown_at = self.cold.gaps.read().shown_at;
         shown_at > 0 && now - shown_at <= REACTION_ROUND_TRIPS * round_trip
     }
 
@@ -167,15 +168,18 @@ impl Flow {
     /// acknowledged.
     pub(super) fn note_reaction(&mut self) {
         let until = self.board.nxt();
-        self.cold.gaps.reacts_until = until;
-        self.cold.gaps.acks_left = CALMING_ACKS;
+        let gaps = self.cold.gaps.edit();
+        gaps.reacts_until = until;
+        gaps.acks_left = CALMING_ACKS;
         self.hands.gap_until = self.hands.gap_until.max(until);
     }
 
     /// The sender's reaction stands.
     pub(super) fn forget_reaction(&mut self) {
-        self.cold.gaps.echo = None;
-        self.cold.gaps.acks_left = 0;
+        if let Some(gaps) = self.cold.gaps.edit_known() {
+            gaps.echo = None;
+            gaps.acks_left = 0;
+        }
     }
 
     /// What an ACK of `ack` echoes in place of what the receiver does, while the sender reacts to a gap.
@@ -184,7 +188,7 @@ impl Flow {
             // There has been none: nothing of the cold part is needed.
             return None;
         }
-        let gaps = &mut self.cold.gaps;
+        let gaps = self.cold.gaps.edit();
         if gaps.acks_left == 0 || gaps.slow_fills >= SLOW_FILLS_MAX {
             return None;
         }

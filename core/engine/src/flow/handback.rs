@@ -3,6 +3,7 @@
 
 use super::Flow;
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{HandBack, Happened, PassReason, Pkt, Pool, Why};
 
 /// Transmissions of the segment at `una` by the box, after which its sender may take over.
@@ -29,7 +30,7 @@ impl Flow {
             }
             return;
         }
-        self.hands.beyond_una = None;
+        self.hands.beyond_una = Maybe::NONE;
         if end < front.end && end - start < u64::from(self.host.path().mss) {
             // It cuts its segments anew, because the path's MTU has become smaller: what is held
             // does not fit any more.
@@ -54,19 +55,19 @@ impl Flow {
             why,
             outstanding_bytes: self.board.nxt().saturating_sub(self.board.una()),
             srtt: self.host.path().srtt,
-            lost_segments: self.cold.tally.lost,
+            lost_segments: self.cold.tally.read().lost,
         };
         ctx.notices.add(self.setup.sender, happened);
-        self.hands.back_until = Some(self.board.nxt());
+        self.hands.back_until = Maybe::some(self.board.nxt());
         self.forget_reaction();
         ctx.counters.handed_back += 1;
-        self.cold.tally.handed_back += 1;
-        self.timers.rack_at = None;
-        self.timers.probe_at = None;
+        self.cold.tally.edit().handed_back += 1;
+        self.timers.rack_at = Maybe::NONE;
+        self.timers.probe_at = Maybe::NONE;
         while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index, Why::First);
         }
-        self.hands.back_until = Some(self.board.nxt());
+        self.hands.back_until = Maybe::some(self.board.nxt());
         self.release_pending(ctx);
         self.free_packets(ctx);
         self.tell_sacked(ctx);
@@ -75,7 +76,7 @@ impl Flow {
     /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK
     /// block that it has been shown may be withdrawn (it would look like reneging).
     pub(crate) fn consider_take_over<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        let Some(until) = self.hands.back_until else {
+        let Some(until) = self.hands.back_until.get() else {
             return;
         };
         if self.board.una() >= until
@@ -86,7 +87,7 @@ impl Flow {
             if let Some(reason) = self.hands.leaving {
                 return self.release_all(ctx, reason);
             }
-            self.hands.back_until = None;
+            self.hands.back_until = Maybe::NONE;
             self.pacing.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
             ctx.notices.add(self.setup.sender, Happened::TakenOver);
@@ -108,13 +109,15 @@ impl Flow {
         self.release_pending(ctx);
         self.free_packets(ctx);
         ctx.held.segments -= self.board.release();
-        self.copies.shrink();
+        if let Some(copies) = self.copies.edit_known() {
+            copies.shrink();
+        }
         self.hands.pass = Some(reason);
         (
             self.timers.rto_at,
             self.timers.probe_at,
             self.timers.rack_at,
-        ) = (None, None, None);
+        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
     }
 
     /// The receiver has given up: what has not been sent is not sent any more.

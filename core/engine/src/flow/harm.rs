@@ -54,7 +54,7 @@ impl Flow {
         let lost_ms = u16::try_from(lost / MILLISECOND).unwrap_or(u16::MAX);
         self.hands.lost_ms = self.hands.lost_ms.saturating_add(lost_ms);
         let lost = Nanos::from(self.hands.lost_ms) * MILLISECOND;
-        let lossy = self.cold.tally.lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
+        let lossy = self.cold.tally.read().lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
         let much = lost >= least && lost >= (ctx.now - begun) / LOST_PARTS;
         if much && lossy <= self.board.una() {
             self.leave(ctx, reason);

@@ -140,7 +140,7 @@ impl Flow {
             settings: self.verdict.algorithm,
             phase: self.host.control().phase,
             figures: self.figures(),
-            peer: self.cold.marks_due.is_some(),
+            peer: self.cold.marks.read().due.is_some(),
             tenant: self.verdict.tenant,
             arm: self.verdict.arm,
             held_out: self.verdict.drawn.is_some_and(|drawn| drawn.held_out),
@@ -164,13 +164,13 @@ impl Flow {
 
     fn figures(&self) -> FlowFigures {
         let (control, path) = (self.host.control(), self.host.path());
-        let (tally, review) = (&self.cold.tally, self.cold.review.as_deref());
+        let (tally, review) = (self.cold.tally.read(), self.cold.review.as_deref());
         let (held_packets, held_bytes, held_packets_max) = self.board.held();
         let micros = |time: Nanos| time / NANOS_PER_MICRO;
         FlowFigures {
             cwnd_bytes: control.cwnd,
             ssthresh_bytes: Some(control.ssthresh).filter(|s| *s != u64::MAX),
-            pacing_rate_bps: self.pacing.rate.map(bits),
+            pacing_rate_bps: self.pacing.rate.get().map(bits),
             delivery_rate_bps: bits(path.max_bw),
             edge_bytes: self.view.edge().saturating_sub(self.board.una()),
             inflight_bytes: self.board.inflight(),
@@ -194,7 +194,7 @@ impl Flow {
             timeouts: tally.timeouts,
             handed_back: tally.handed_back,
             sender_retransmissions: tally.sender_retransmissions,
-            marked_bytes: self.cold.marked_bytes,
+            marked_bytes: self.cold.marks.read().bytes,
             policed_packets: tally.policed,
             policed_bytes: tally.policed_bytes,
             switches: review.map_or(0, |r| r.switches().into()),

@@ -24,6 +24,7 @@ mod harm;
 mod info;
 mod introduction;
 mod limited_by;
+mod memory;
 mod own_acks;
 mod pace;
 mod police;
@@ -41,12 +42,19 @@ mod transfers;
 mod watch;
 mod watched;
 
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use windlass_cc::{Host, Nanos, Path, Settings};
 use windlass_wire::{Template, Timestamps};
 
+use crate::conn::Change;
 use crate::context::Context;
 use crate::decide::Generation;
+use crate::maybe::Maybe;
+use crate::spare::Spare;
+use crate::verdicts::Verdicts;
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
@@ -109,11 +117,11 @@ pub(crate) struct Latest {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct TsvalFloor {
     val: u32,
-    until: u64,
+    until: NonZeroU64,
 }
 
 /// Counts of one flow.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Tally {
     pub lost: u64,
     pub repaired: u64,
@@ -128,11 +136,22 @@ pub(crate) struct Tally {
     pub policed_bytes: u64,
 }
 
+/// What another box has reported as marked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Marks {
+    /// Bytes that the algorithm has not heard of; `None` while no box reports.
+    due: Maybe,
+    /// In all.
+    bytes: u64,
+}
+
 /// One direction of data.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Flow {
     pub setup: Setup,
-    pub verdict: Verdict,
+    /// Flows of one rule share it.
+    #[serde(with = "crate::verdicts")]
+    pub verdict: Arc<Verdict>,
     /// Of the policy in which the verdict's names mean something.
     generation: Generation,
     /// The algorithm, and what it is told.
@@ -148,7 +167,7 @@ pub(crate) struct Flow {
     hands: Hands,
     /// `None` where trains of ACKs are of no use.
     train: Option<Box<Train>>,
-    copies: Copies,
+    copies: Spare<Copies>,
     /// When the newest ACK came, at the earliest.
     pub acked_at: Nanos,
     /// Edge of the receiver's own window.
@@ -157,20 +176,16 @@ pub(crate) struct Flow {
     cold: Box<Cold>,
 }
 
-/// What a flow takes, bytes: a million of them are a matter of memory. The algorithm's state comes to it, 136 to 424.
-const _: () = assert!(size_of::<Flow>() <= 1_416 && size_of::<Cold>() <= 400);
-const _: () = assert!(size_of::<Scoreboard>() <= 272 && size_of::<Host>() <= 384);
-
 /// When the flow's own timers are due.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Timers {
-    rto_at: Option<Nanos>,
+    rto_at: Maybe,
     /// Time-outs since something was acknowledged.
     backoff: u32,
-    probe_at: Option<Nanos>,
-    rack_at: Option<Nanos>,
+    probe_at: Maybe,
+    rack_at: Maybe,
     /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).
-    persist_at: Option<Nanos>,
+    persist_at: Maybe,
 }
 
 /// What limits the flow, and when its next packet may leave.
@@ -178,15 +193,15 @@ pub(crate) struct Timers {
 pub(crate) struct Pacing {
     pacer: Pacer,
     /// Bytes per second at which packets leave; `None` before the first RTT sample: at once.
-    rate: Option<u64>,
+    rate: Maybe,
     limited_by: LimitedBy,
     /// When it is this flow's turn among those of its tenant.
-    turn: Option<Nanos>,
+    turn: Maybe,
     /// Packets that it may send in this turn after the next one.
     turn_left: u8,
     last_sent_at: Nanos,
     /// Since when the sender has had room in the edge and not used it.
-    idle_room_since: Option<Nanos>,
+    idle_room_since: Maybe,
 }
 
 /// What the sender has said last, and what the box owes the receiver.
@@ -208,11 +223,11 @@ pub(crate) struct Hands {
     /// It only passes packets.
     pass: Option<PassReason>,
     /// Its sender repairs until this has been acknowledged.
-    back_until: Option<u64>,
+    back_until: Maybe,
     /// Retransmissions of the segment at `una` by the sender that were absorbed.
     sender_tries: u8,
     /// Where the sender retransmitted last, if that was not at `una`.
-    beyond_una: Option<u64>,
+    beyond_una: Maybe,
     /// Why it is let go of as soon as its sender has repaired what is open.
     leaving: Option<PassReason>,
     /// Time of the transfer that was lost in the box, ms.
@@ -222,25 +237,23 @@ pub(crate) struct Hands {
     /// Until this has been acknowledged, its sender fills gaps, and sees what it needs for that.
     gap_until: u64,
     /// Data from here on was dropped, because the sender was not allowed to send it yet.
-    policed_at: Option<u64>,
+    policed_at: Maybe,
 }
 
 /// What a packet seldom needs: it has memory of its own.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Cold {
-    tally: Tally,
+    tally: Spare<Tally>,
     /// `None` unless its sender keeps its own congestion control.
     watch: Option<Box<Watch>>,
     /// `None` until conditions on the path may change the algorithm.
     review: Option<Box<Review>>,
     began: Nanos,
     transfers: Transfers,
-    gaps: Gaps,
-    growth: Growth,
-    /// Bytes that another box has reported as marked, and the algorithm has not heard of; `None`
-    /// while no box reports.
-    marks_due: Option<u64>,
-    marked_bytes: u64,
+    gaps: Spare<Gaps>,
+    /// For senders that are far from the box.
+    growth: Spare<Growth>,
+    marks: Spare<Marks>,
     /// From the SYN of the sender to its answer, if neither was sent again, µs; 0: unknown. For time-outs until data have
     /// been acknowledged.
     handshake_us: u32,
@@ -249,10 +262,10 @@ pub(crate) struct Cold {
 }
 
 impl Flow {
-    pub(crate) fn new(
+    pub(crate) fn new<P: Pool>(
         setup: Setup,
         mut verdict: Verdict,
-        generation: Generation,
+        ctx: &mut Context<'_, P>,
         now: Nanos,
     ) -> Self {
         verdict.algorithm = verdict.algorithm.newest();
@@ -262,7 +275,7 @@ impl Flow {
             board: Scoreboard::default(),
             view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
             pacing: Pacing {
-                rate: verdict.cap,
+                rate: verdict.cap.into(),
                 ..Pacing::default()
             },
             timers: Timers::default(),
@@ -276,66 +289,86 @@ impl Flow {
             },
             hands: Hands::default(),
             train: Some(Box::default()),
-            copies: Copies::default(),
+            copies: Spare::default(),
             acked_at: now,
             receiver_edge: setup.first_edge,
             cold: Box::new(Cold {
-                tally: Tally::default(),
+                tally: Spare::default(),
                 watch: watches.then(Box::default),
                 review: None,
                 began: now,
                 transfers: Transfers::default(),
-                gaps: Gaps::default(),
-                growth: Growth::default(),
-                marks_due: None,
-                marked_bytes: 0,
+                gaps: Spare::default(),
+                growth: Spare::default(),
+                marks: Spare::default(),
                 handshake_us: 0,
                 template: None,
             }),
             setup,
-            verdict,
-            generation,
+            verdict: ctx.verdicts.keep(verdict),
+            generation: ctx.generation,
         }
     }
 
     /// Takes over algorithm, conditions, copies and caps from another verdict. True if the algorithm
     /// is another one, or set otherwise. With conditions, the next ACK shows which one it is to be.
-    pub(crate) fn adopt(&mut self, verdict: &Verdict, generation: Generation) -> bool {
-        self.generation = generation;
-        self.verdict.redundancy = verdict.redundancy;
-        (self.verdict.cap, self.verdict.tenant) = (verdict.cap, verdict.tenant);
-        self.verdict.priority = verdict.priority;
-        self.verdict.rule = verdict.rule;
-        (self.pacing.turn, self.pacing.turn_left) = (None, 0);
-        // Who takes part in a comparison is settled when a flow begins, and its numbers are of the old policy's.
-        (self.verdict.arm, self.verdict.drawn) = (None, None);
-        if verdict.arm.is_some() {
+    pub(crate) fn adopt(&mut self, verdict: &Verdict, change: &mut Change<'_>) -> bool {
+        self.generation = change.generation;
+        (self.pacing.turn, self.pacing.turn_left) = (Maybe::NONE, 0);
+        if self.copies.get().is_none() && verdict.redundancy.first_segments > 0 {
+            let sent = self.board.sent_nxt() / u64::from(self.host.path().mss.max(1));
+            self.copies.edit().begin_after(sent);
+        }
+        let compared = verdict.arm.is_some();
+        let switching = match compared {
+            true => self.verdict.switching,
+            false => verdict.switching,
+        };
+        self.verdict = change.verdicts.keep(Verdict {
+            redundancy: verdict.redundancy,
+            cap: verdict.cap,
+            tenant: verdict.tenant,
+            priority: verdict.priority,
+            rule: verdict.rule,
+            switching,
+            // Who takes part in a comparison is settled when a flow begins, and its numbers are of the old policy's.
+            arm: None,
+            drawn: None,
+            ..*self.verdict
+        });
+        if compared {
             return false;
         }
-        self.verdict.switching = verdict.switching;
         self.forget_list();
-        verdict.switching.is_none() && self.switch(verdict.algorithm)
+        switching.is_none() && self.switch(verdict.algorithm, change.verdicts)
     }
 
     /// No rule is for this flow any more: nothing of what numbers say in another policy may meet it.
-    /// `tenants`: the new number of each tenant.
-    pub(crate) fn leave_alone(&mut self, tenants: &[Option<TenantId>], generation: Generation) {
-        self.generation = generation;
-        let tenant = self.verdict.tenant.take();
-        self.verdict.tenant = tenant.and_then(|id| *tenants.get(usize::from(id.0))?);
-        (self.pacing.turn, self.pacing.turn_left) = (None, 0);
-        (self.verdict.rule, self.verdict.arm, self.verdict.switching) = (None, None, None);
-        self.verdict.drawn = None;
+    pub(crate) fn leave_alone(&mut self, change: &mut Change<'_>) {
+        self.generation = change.generation;
+        (self.pacing.turn, self.pacing.turn_left) = (Maybe::NONE, 0);
+        let renamed = |id: TenantId| *change.tenants.get(usize::from(id.0))?;
+        self.verdict = change.verdicts.keep(Verdict {
+            tenant: self.verdict.tenant.and_then(renamed),
+            rule: None,
+            arm: None,
+            switching: None,
+            drawn: None,
+            ..*self.verdict
+        });
         self.forget_list();
     }
 
     /// Puts an algorithm in charge, which starts from what is known of the path
     /// (`Controller::switch`). False if it is the one in charge, set in the same way.
-    fn switch(&mut self, algorithm: Settings) -> bool {
+    fn switch(&mut self, algorithm: Settings, verdicts: &mut Verdicts) -> bool {
         if self.verdict.algorithm == algorithm {
             return false;
         }
-        self.verdict.algorithm = algorithm;
+        self.verdict = verdicts.keep(Verdict {
+            algorithm,
+            ..*self.verdict
+        });
         let seed = self.setup.seed ^ self.board.una();
         self.host.switch(algorithm, self.board.inflight(), seed);
         true
@@ -366,7 +399,7 @@ impl Flow {
     ) -> Option<(Verdict, Transfer)> {
         let transfer = self.cold.transfers.take()?;
         ctx.histograms.note_transfer(&transfer);
-        let mut verdict = self.verdict;
+        let mut verdict = *self.verdict;
         if self.host.controller().failed().is_some() || !transfer.complete {
             verdict.arm = None;
         }
@@ -388,7 +421,7 @@ impl Flow {
 
     /// It also repairs and hides: the flow is not in its sender's hands.
     fn in_charge(&self) -> bool {
-        self.enforcing() && self.hands.back_until.is_none()
+        self.enforcing() && !self.hands.back_until.is_some()
     }
 
     /// Everything the sender sent has been acknowledged.
@@ -418,7 +451,7 @@ impl Flow {
             u64::from(self.setup.iss),
             self.setup.first_edge,
             self.pacing.last_sent_at,
-            self.cold.tally.lost,
+            self.cold.began,
             u64::from(self.words.latest.ack),
             u64::from(self.verdict.headroom),
         ];
@@ -436,9 +469,9 @@ impl Flow {
             return None;
         }
         let timers = [
-            self.timers.rto_at,
-            self.timers.probe_at,
-            self.timers.rack_at,
+            self.timers.rto_at.get(),
+            self.timers.probe_at.get(),
+            self.timers.rack_at.get(),
             self.view.poll_at(),
             self.waits_until(),
         ];
@@ -459,7 +492,9 @@ impl Flow {
     pub(crate) fn shrink(&mut self) {
         if self.board.is_empty() {
             self.board.shrink();
-            self.copies.shrink();
+            if let Some(copies) = self.copies.edit_known() {
+                copies.shrink();
+            }
         }
     }
 }

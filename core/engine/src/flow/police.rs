@@ -4,8 +4,9 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use super::{Flow, LimitedBy};
+use super::{Copies, Flow, LimitedBy};
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{Fate, Pkt, Pool};
 
 impl Flow {
@@ -27,16 +28,17 @@ impl Flow {
         let Some(tolerance) = self.verdict.police_tolerance.filter(|_| self.enforcing()) else {
             return false;
         };
-        let follows = self.hands.policed_at == Some(self.board.nxt()) && start > self.board.nxt();
+        let follows =
+            self.hands.policed_at.get() == Some(self.board.nxt()) && start > self.board.nxt();
         let beyond = end > self.view.edge() + u64::from(tolerance);
         if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
             if start <= self.board.nxt() {
-                self.hands.policed_at = None;
+                self.hands.policed_at = Maybe::NONE;
             }
             return false;
         }
         if end > self.board.nxt() {
-            self.hands.policed_at = Some(self.board.nxt());
+            self.hands.policed_at = Maybe::some(self.board.nxt());
         }
         self.drop_policed(ctx, segment, pkt);
         true
@@ -61,8 +63,9 @@ impl Flow {
     fn drop_policed<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, pkt: Pkt) {
         let bytes = u64::from(segment.payload_len);
         ctx.counters.policed += 1;
-        self.cold.tally.policed += 1;
-        self.cold.tally.policed_bytes += bytes;
+        let tally = self.cold.tally.edit();
+        tally.policed += 1;
+        tally.policed_bytes += bytes;
         if let Some(account) = self
             .tenant(ctx.generation)
             .and_then(|id| ctx.tenants.get_mut(usize::from(id.0)))
@@ -93,7 +96,7 @@ impl Flow {
         let Some(account) = ctx.tenants.get_mut(usize::from(id.0)) else {
             return true;
         };
-        let turn = match self.pacing.turn {
+        let turn = match self.pacing.turn.get() {
             Some(turn) => turn,
             None => {
                 let waiting = self.board.queued() + self.board.lost_bytes();
@@ -103,7 +106,7 @@ impl Flow {
                 account.take_turn(ctx.now, bytes * packets)
             }
         };
-        self.pacing.turn = Some(turn);
+        self.pacing.turn = Maybe::some(turn);
         turn <= ctx.now
     }
 
@@ -119,7 +122,7 @@ impl Flow {
         account.info.bytes_sent += bytes;
         if self.pacing.turn_left > 0 {
             self.pacing.turn_left -= 1;
-            self.pacing.turn = turn.map(|turn| turn + account.time_for(bytes));
+            self.pacing.turn = turn.map(|turn| turn + account.time_for(bytes)).into();
         }
     }
 
@@ -127,11 +130,12 @@ impl Flow {
     pub(super) fn waits_until(&self) -> Option<Nanos> {
         match self.pacing.limited_by {
             LimitedBy::Pacing | LimitedBy::Guess => Some(self.pacing.pacer.next),
-            LimitedBy::Tenant => self.pacing.turn,
-            LimitedBy::Sender => self.copies.poll_at(),
+            LimitedBy::Tenant => self.pacing.turn.get(),
+            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at),
             LimitedBy::Receiver => self
                 .timers
                 .persist_at
+                .get()
                 .filter(|_| self.board.inflight() == 0),
             LimitedBy::Cwnd => None,
         }

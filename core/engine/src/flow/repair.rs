@@ -6,6 +6,7 @@ use windlass_cc::host::{Ack, Standing};
 use super::Flow;
 use super::scoreboard::{Overdue, probe_timeout};
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{PassReason, Pool, Why};
 
 /// Time-outs in a row after which the box gives up: half a minute without any sign of the receiver. Those that are shorter
@@ -24,13 +25,13 @@ impl Flow {
             return;
         };
         self.host.lost(ack, len, range);
-        self.cold.tally.lost += 1;
+        self.cold.tally.edit().lost += 1;
         ctx.counters.lost += 1;
     }
 
     /// RFC 8985 §6.2 step 5: what was sent well before something that has arrived is lost.
     pub(crate) fn detect_losses<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &mut Ack) {
-        self.timers.rack_at = None;
+        self.timers.rack_at = Maybe::NONE;
         if !self.setup.receiver_sacks {
             return;
         }
@@ -39,7 +40,7 @@ impl Flow {
             match overdue {
                 Overdue::Lost(index) => self.mark_lost(ctx, index, ack),
                 Overdue::At(due) => {
-                    self.timers.rack_at = Some(due);
+                    self.timers.rack_at = Maybe::some(due);
                     break;
                 }
             }
@@ -51,14 +52,14 @@ impl Flow {
         let at = now + self.rto();
         let armed = self.timers.rto_at.get_or_insert(at);
         // More is out than a segment whose acknowledgement the receiver may delay.
-        *armed = at.min(*armed);
+        self.timers.rto_at = Maybe::some(at.min(armed));
         self.arm_probe(now);
     }
 
     /// The same when an ACK delivered something.
     pub(crate) fn arm_timers_on_ack(&mut self, now: Nanos) {
         let outstanding = self.board.is_outstanding();
-        self.timers.rto_at = outstanding.then(|| now + self.rto());
+        self.timers.rto_at = outstanding.then(|| now + self.rto()).into();
         self.arm_probe(now);
     }
 
@@ -68,30 +69,31 @@ impl Flow {
             && self.host.episode().is_none()
             && self.board.sacked_bytes() == 0
             && self.setup.receiver_sacks;
-        self.timers.probe_at = wanted.then(|| {
+        let at = wanted.then(|| {
             let srtt = match self.host.path().srtt {
                 0 => self.handshake_rtt(),
                 srtt => srtt,
             };
             let srtt = Some(srtt).filter(|srtt| *srtt > 0);
             let at = now + probe_timeout(srtt, self.probe_slack());
-            self.timers.rto_at.map_or(at, |rto| at.min(rto))
+            self.timers.rto_at.get().map_or(at, |rto| at.min(rto))
         });
+        self.timers.probe_at = at.into();
     }
 
     /// What has come due of RACK, probe and time-out.
     pub(crate) fn on_repair_timers<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         let now = ctx.now;
-        if self.timers.rack_at.is_some_and(|at| at <= now) {
+        if self.timers.rack_at.get().is_some_and(|at| at <= now) {
             let mut ack = Ack::new(now, self.board.inflight());
             self.detect_losses(ctx, &mut ack);
             self.report_loss(ctx, &ack);
         }
-        if self.timers.probe_at.is_some_and(|at| at <= now) {
-            self.timers.probe_at = None;
+        if self.timers.probe_at.get().is_some_and(|at| at <= now) {
+            self.timers.probe_at = Maybe::NONE;
             self.send_probe(ctx);
         }
-        if self.timers.rto_at.is_some_and(|at| at <= now) {
+        if self.timers.rto_at.get().is_some_and(|at| at <= now) {
             self.on_timeout(ctx);
         }
     }
@@ -131,8 +133,8 @@ impl Flow {
         ctx.counters.tail_probes += 1;
         self.board.begin_probe(index);
         self.transmit(ctx, index, Why::Probe);
-        self.timers.rto_at = Some(ctx.now + self.rto());
-        self.timers.probe_at = None;
+        self.timers.rto_at = Maybe::some(ctx.now + self.rto());
+        self.timers.probe_at = Maybe::NONE;
     }
 
     /// RFC 8985 §7.4: the end of a probe. One that was a retransmission, is acknowledged and was
@@ -158,7 +160,7 @@ impl Flow {
 
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
     fn on_timeout<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        self.timers.rto_at = None;
+        self.timers.rto_at = Maybe::NONE;
         if !self.board.is_outstanding() {
             return;
         }
@@ -175,12 +177,12 @@ impl Flow {
             ctx.counters.pass(PassReason::OneWay);
             return self.release_all(ctx, PassReason::OneWay);
         }
-        self.timers.rto_at = Some(ctx.now + self.rto());
+        self.timers.rto_at = Maybe::some(ctx.now + self.rto());
         if self.hands.back_until.is_some() {
             return;
         }
         ctx.counters.timeouts += 1;
-        self.cold.tally.timeouts += 1;
+        self.cold.tally.edit().timeouts += 1;
         self.mark_all_lost(ctx);
         self.board.begin_episode();
         self.host.timed_out(ctx.now, self.board.sent_nxt());

@@ -156,7 +156,7 @@ impl Flow {
         };
         review.in_force = choice.condition;
         let from = self.host.controller().id();
-        if !self.switch(choice.algorithm) {
+        if !self.switch(choice.algorithm, ctx.verdicts) {
             return;
         }
         ctx.counters.flows_switched += 1;

@@ -6,8 +6,9 @@ use windlass_wire::{DataRewrite, Timestamps, parse};
 
 use super::pace::Patience;
 use super::scale::scaled;
-use super::{Flow, LimitedBy};
+use super::{Copies, Flow, LimitedBy};
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{HandBack, Pool, Why, seq};
 
 /// How long the sender may leave room in its edge unused before samples count as app-limited, ns:
@@ -87,7 +88,7 @@ impl Flow {
             return self.board.inflight() == 0;
         }
         let due = now + self.long_rto();
-        now >= *self.timers.persist_at.get_or_insert(due)
+        now >= self.timers.persist_at.get_or_insert(due)
     }
 
     /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
@@ -143,8 +144,9 @@ impl Flow {
         if again {
             ctx.counters.repaired += 1;
             ctx.counters.bytes_resent += self.board.piece(index).len();
-            self.cold.tally.repaired += 1;
-            self.cold.tally.repaired_bytes += self.board.piece(index).len();
+            let tally = self.cold.tally.edit();
+            tally.repaired += 1;
+            tally.repaired_bytes += self.board.piece(index).len();
             self.note_resent();
         }
         self.plan_copy(ctx.now, index, again);
@@ -164,7 +166,7 @@ impl Flow {
         bytes: u64,
     ) {
         let timed = self.setup.receiver_sacks;
-        let (host, copies) = (&mut self.host, self.copies.sent());
+        let (host, copies) = (&mut self.host, self.copies.get().map_or(0, Copies::sent));
         let left = self.board.send(index, ctx.now, copies, timed, |leaving| {
             host.sent(&Departure {
                 now: ctx.now,
@@ -180,7 +182,7 @@ impl Flow {
             self.note_hold_time(ctx, index);
         }
         self.pacing.last_sent_at = ctx.now;
-        let rate = self.pacing.rate;
+        let rate = self.pacing.rate.get();
         let patience = self.patience(bytes);
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
         self.charge_tenant(ctx, bytes);
@@ -203,8 +205,8 @@ impl Flow {
         self.keep_train();
         let wanted = self.wanted_pacing_rate();
         self.pacing.rate = match self.verdict.cap {
-            Some(cap) => Some(wanted.map_or(cap, |rate| rate.min(cap))),
-            None => wanted,
+            Some(cap) => Maybe::some(wanted.map_or(cap, |rate| rate.min(cap))),
+            None => wanted.into(),
         };
     }
 
@@ -263,7 +265,7 @@ impl Flow {
         let floor = self
             .words
             .tsval_floor
-            .filter(|floor| piece.start < floor.until)
+            .filter(|floor| piece.start < floor.until.get())
             .map(|floor| floor.val);
         if !stale && !cwr && !no_cwr && floor.is_none() {
             return;
@@ -318,10 +320,10 @@ impl Flow {
             self.view.edge().saturating_sub(self.board.nxt()) >= u64::from(self.host.path().mss);
         let has_room = self.pacing.limited_by == LimitedBy::Sender && room;
         if !has_room || self.board.lost_bytes() > self.board.missing_bytes() {
-            self.pacing.idle_room_since = None;
+            self.pacing.idle_room_since = Maybe::NONE;
             return;
         }
-        let since = *self.pacing.idle_room_since.get_or_insert(ctx.now);
+        let since = self.pacing.idle_room_since.get_or_insert(ctx.now);
         let control = self.host.control();
         let full = match control.phase {
             // Start-up goes on while samples are the sender's: what fills the path as it is known is not the sender's to limit.

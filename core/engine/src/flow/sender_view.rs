@@ -2,6 +2,8 @@
 //!
 //! Nothing that has been shown is taken back: the ACK, the edge and the TSval never decrease.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Path};
 use windlass_wire::Segment;
@@ -22,12 +24,13 @@ const THINNED_PER_RTT: Nanos = 5;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Pending {
     pub pkt: Pkt,
-    pub ack: u64,
+    /// What it acknowledges. Offsets begin at 1.
+    pub ack: NonZeroU64,
     pub release_at: Nanos,
 }
 
 /// What has been shown, and what waits.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct SenderView {
     /// Highest ACK shown.
     ack: u64,
@@ -44,7 +47,7 @@ pub(crate) struct SenderView {
     pending: Option<Pending>,
     pace: Pace,
     /// A probe of the sender that was swallowed, to be reported by DSACK.
-    absorbed: Option<(u64, u64)>,
+    absorbed: Option<Box<(u64, u64)>>,
 }
 
 /// When ACKs are shown.
@@ -178,7 +181,7 @@ impl SenderView {
 
     /// A retransmission of the sender has been swallowed.
     pub(crate) fn absorb(&mut self, start: u64, end: u64) {
-        self.absorbed = Some((start, end));
+        self.absorbed = Some(Box::new((start, end)));
     }
 
     /// It has been reported, or is not to be.
@@ -188,7 +191,10 @@ impl SenderView {
 
     /// What has been swallowed and lies below `ack`.
     pub(crate) fn absorbed_below(&self, ack: u64) -> Option<(u64, u64)> {
-        self.absorbed.filter(|(_, end)| *end <= ack)
+        self.absorbed
+            .as_deref()
+            .copied()
+            .filter(|(_, end)| *end <= ack)
     }
 
     /// The ACK that waits.
@@ -204,7 +210,7 @@ impl SenderView {
 
     /// An ACK waits. None did.
     pub(crate) fn wait(&mut self, pending: Pending) {
-        debug_assert!(self.pending.is_none() && pending.ack >= self.ack);
+        debug_assert!(self.pending.is_none() && pending.ack.get() >= self.ack);
         self.pending = Some(pending);
     }
 

@@ -1,8 +1,9 @@
 //! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
 
-use super::{Copies, Flow, Gaps};
+use super::Flow;
 use crate::conn::Known;
 use crate::context::Context;
+use crate::maybe::Maybe;
 use crate::{Pool, seq};
 
 impl Flow {
@@ -15,7 +16,7 @@ impl Flow {
         self.drop_pending(ctx);
         self.free_packets(ctx);
         ctx.held.segments -= self.board.forget_all();
-        self.copies = Copies::default();
+        self.copies.clear();
         self.train = None;
         self.timers.backoff = 0;
         self.host.forget_episodes();
@@ -24,14 +25,15 @@ impl Flow {
             self.timers.rto_at,
             self.timers.probe_at,
             self.timers.rack_at,
-        ) = (None, None, None);
+        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
         (
             self.hands.policed_at,
             self.pacing.turn,
             self.timers.persist_at,
-        ) = (None, None, None);
-        (self.words.tsval_floor, self.hands.beyond_una) = (None, None);
-        (self.hands.gap_until, self.cold.gaps) = (0, Gaps::default());
+        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
+        (self.words.tsval_floor, self.hands.beyond_una) = (None, Maybe::NONE);
+        self.hands.gap_until = 0;
+        self.cold.gaps.clear();
         self.view.forget_absorbed();
     }
 
@@ -57,7 +59,7 @@ impl Flow {
             self.view.resume_stamps(tsval, tsecr);
         }
         self.view.restart_rounds();
-        self.hands.back_until = Some(self.board.nxt());
+        self.hands.back_until = Maybe::some(self.board.nxt());
     }
 
     /// It acknowledges more than has come from the sender.

@@ -16,7 +16,7 @@ impl Flow {
             inflight: self.board.inflight(),
             queued: self.board.queued(),
             ssthresh: control.ssthresh,
-            pacing_rate: self.pacing.rate.unwrap_or(0),
+            pacing_rate: self.pacing.rate.get().unwrap_or(0),
             srtt_us: micros(path.srtt),
             min_rtt_us: micros(known(path.min_rtt)),
             latest_rtt_us: micros(path.latest_rtt),

@@ -1,9 +1,11 @@
 //! Where the transfers of a flow begin and end.
 
+use std::num::NonZeroU64;
+
 use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos};
 
-use crate::Transfer;
+use crate::{Transfer, seq};
 
 /// Less than this is a greeting and no transfer, bytes.
 const LEAST_BYTES: u64 = 10_000;
@@ -13,13 +15,14 @@ const LEAST_BYTES: u64 = 10_000;
 const ANSWER_MAX: Nanos = 10 * MILLISECOND;
 
 /// The transfer that runs, and one that has ended.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Transfers {
     /// When data came that had nothing before it to wait for, and at which offset it began.
-    begun: Option<(Nanos, u64)>,
+    begun: Option<(Nanos, NonZeroU64)>,
     /// When everything had been acknowledged, and up to which offset.
-    all_acked: Option<(Nanos, u64)>,
-    ended: Option<Ended>,
+    all_acked: Option<(Nanos, NonZeroU64)>,
+    /// Taken with the same packet, or soon.
+    ended: Option<Box<Ended>>,
     /// Bytes of the largest that has been taken.
     largest: u64,
 }
@@ -41,18 +44,18 @@ impl Transfers {
             return false;
         }
         self.end();
-        self.begun = Some((now, una));
+        self.begun = Some((now, seq::of_data(una)));
         true
     }
 
     /// When the transfer that runs, or the last one, began, and at which offset.
     pub fn latest(&self) -> Option<(Nanos, u64)> {
-        self.begun
+        self.begun.map(|(at, una)| (at, una.get()))
     }
 
     /// Everything has been acknowledged, up to `una`.
     pub fn on_all_acked(&mut self, now: Nanos, una: u64) {
-        self.all_acked = Some((now, una));
+        self.all_acked = Some((now, seq::of_data(una)));
     }
 
     /// The transfer that runs has ended, if everything has been acknowledged.
@@ -63,23 +66,23 @@ impl Transfers {
         let Some((begun, start)) = self.begun.take() else {
             return;
         };
-        self.keep(una - start, end - begun.min(end), true);
+        self.keep(una.get() - start.get(), end - begun.min(end), true);
     }
 
     /// Nothing will be seen of the transfer that runs after `at`, when everything up to `una` had been acknowledged.
     pub fn break_off(&mut self, at: Nanos, una: u64) {
         if let (None, Some((begun, start))) = (self.all_acked, self.begun.take()) {
-            self.keep(una - start.min(una), at - begun.min(at), false);
+            self.keep(una - start.get().min(una), at - begun.min(at), false);
         }
     }
 
     fn keep(&mut self, bytes: u64, duration: Nanos, complete: bool) {
         if bytes >= LEAST_BYTES {
-            self.ended = Some(Ended {
+            self.ended = Some(Box::new(Ended {
                 bytes,
                 duration,
                 complete,
-            });
+            }));
         }
     }
 
@@ -88,7 +91,7 @@ impl Transfers {
             bytes,
             duration,
             complete,
-        } = self.ended.take()?;
+        } = *self.ended.take()?;
         let largest_before = self.largest;
         self.largest = largest_before.max(bytes);
         Some(Transfer {

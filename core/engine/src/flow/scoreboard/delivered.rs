@@ -56,7 +56,9 @@ impl Scoreboard {
         // One segment of what is acknowledged filled the hole; the rest had been counted.
         let counted = (ack - self.una).saturating_sub(mss);
         self.una = ack;
-        self.sacked.forget_below(ack);
+        if let Some(ranges) = self.sacked.edit_known() {
+            ranges.forget_below(ack);
+        }
         self.sent_nxt = self.sent_nxt.max(ack);
         self.dup_acks = 0;
         self.dup_bytes = self.dup_bytes.saturating_sub(counted);
@@ -74,7 +76,7 @@ impl Scoreboard {
         if start < self.una || end <= start || end > self.sent_nxt {
             return None;
         }
-        self.sacked.add(start, end, limit, fresh)
+        self.sacked.edit().add(start, end, limit, fresh)
     }
 
     /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order. How many there have
@@ -100,7 +102,7 @@ impl Scoreboard {
                 self.sacked_bytes -= piece.len();
             }
         }
-        self.sacked.clear();
+        self.forget_ranges();
         self.check();
     }
 }
@@ -137,7 +139,7 @@ impl Scoreboard {
         let window = self
             .rack
             .reordering_window(path, in_recovery, self.sacked_bytes);
-        while let Some(oldest) = self.hold.order.front().copied() {
+        while let Some(oldest) = self.hold.oldest_sent() {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&index| {
                 let piece = self.hold.get(index);
@@ -146,7 +148,7 @@ impl Scoreboard {
                     && piece.start == oldest.start
             });
             let Some(index) = current else {
-                self.hold.order.pop_front();
+                self.hold.pass_oldest_sent();
                 continue;
             };
             // A copy has its own time, but what overtook the packet speaks for its loss.
@@ -158,7 +160,7 @@ impl Scoreboard {
             if due > now {
                 return Some(Overdue::At(due));
             }
-            self.hold.order.pop_front();
+            self.hold.pass_oldest_sent();
             return Some(Overdue::Lost(index));
         }
         None

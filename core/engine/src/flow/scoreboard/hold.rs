@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, RateSnapshot};
 
 use crate::Pkt;
+use crate::spare::Spare;
 
 /// One segment of the sender, from its arrival until it is cumulatively acknowledged.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Piece {
     /// First stream offset.
     pub start: u64,
@@ -91,145 +92,160 @@ impl Piece {
 }
 
 /// A transmission, in the order of time: what RACK walks.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Transmission {
     pub start: u64,
     pub sent_at: Nanos,
 }
 
-/// The pieces of one flow.
+/// The pieces of one flow. With none of them it takes no memory, once that has been given back.
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Hold {
+#[serde(transparent)]
+pub(crate) struct Hold(Spare<Pieces>);
+
+#[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Pieces {
     pieces: VecDeque<Piece>,
     /// Index of the first piece that has not been sent.
     first_unsent: usize,
     /// Transmissions, oldest first; stale ones are dropped as they are met.
-    pub(super) order: VecDeque<Transmission>,
+    order: VecDeque<Transmission>,
     /// No piece before this offset is lost.
     lost_hint: u64,
 }
 
+static NOTHING: Pieces = Pieces {
+    pieces: VecDeque::new(),
+    first_unsent: 0,
+    order: VecDeque::new(),
+    lost_hint: 0,
+};
+
 impl Hold {
+    #[inline]
+    fn all(&self) -> &Pieces {
+        self.0.get().unwrap_or(&NOTHING)
+    }
+
     pub(crate) fn len(&self) -> usize {
-        self.pieces.len()
+        self.all().pieces.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.pieces.is_empty()
+        self.all().pieces.is_empty()
     }
 
     pub(crate) fn push(&mut self, piece: Piece) {
-        self.pieces.push_back(piece);
+        self.0.edit().pieces.push_back(piece);
     }
 
     pub(crate) fn front(&self) -> Option<&Piece> {
-        self.pieces.front()
+        self.all().pieces.front()
     }
 
     pub(crate) fn pop_front(&mut self) -> Option<Piece> {
-        let piece = self.pieces.pop_front()?;
-        self.first_unsent = self.first_unsent.saturating_sub(1);
+        let all = self.0.edit_known()?;
+        let piece = all.pieces.pop_front()?;
+        all.first_unsent = all.first_unsent.saturating_sub(1);
         // It may not have been sent from here, and what follows it may be missing.
-        self.pass_missing();
+        all.pass_missing();
         Some(piece)
     }
 
     pub(crate) fn get(&self, index: usize) -> &Piece {
-        &self.pieces[index]
+        &self.all().pieces[index]
     }
 
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Piece {
-        &mut self.pieces[index]
+        &mut self.0.edit().pieces[index]
     }
 
     /// The piece that contains `offset`.
     pub(crate) fn index_of(&self, offset: u64) -> Option<usize> {
-        let index = self.pieces.partition_point(|p| p.end <= offset);
-        (index < self.pieces.len() && self.pieces[index].start <= offset).then_some(index)
+        let pieces = &self.all().pieces;
+        let index = pieces.partition_point(|p| p.end <= offset);
+        (index < pieces.len() && pieces[index].start <= offset).then_some(index)
     }
 
     /// The first piece waiting for its first transmission.
     pub(crate) fn unsent(&self) -> Option<usize> {
-        (self.first_unsent < self.pieces.len()).then_some(self.first_unsent)
+        let all = self.all();
+        (all.first_unsent < all.pieces.len()).then_some(all.first_unsent)
     }
 
     /// Takes the first unsent piece for sent. What is missing behind it waits for nothing here.
     pub(crate) fn advance_unsent(&mut self) {
-        self.first_unsent += 1;
-        self.pass_missing();
-    }
-
-    fn pass_missing(&mut self) {
-        let missing = |index| {
-            self.pieces
-                .get(index)
-                .is_some_and(|piece: &Piece| piece.missing)
-        };
-        while missing(self.first_unsent) {
-            self.first_unsent += 1;
-        }
+        let all = self.0.edit();
+        all.first_unsent += 1;
+        all.pass_missing();
     }
 
     /// The last piece that has been sent.
     pub(crate) fn last_sent(&self) -> Option<usize> {
-        let sent = 0..self.first_unsent.min(self.pieces.len());
-        sent.rev().find(|&index| !self.pieces[index].missing)
+        let all = self.all();
+        let sent = 0..all.first_unsent.min(all.pieces.len());
+        sent.rev().find(|&index| !all.pieces[index].missing)
     }
 
     /// A piece that has not come.
     pub(crate) fn push_missing(&mut self, piece: Piece) {
         debug_assert!(piece.missing);
-        self.pieces.push_back(piece);
-        self.pass_missing();
+        let all = self.0.edit();
+        all.pieces.push_back(piece);
+        all.pass_missing();
     }
 
     /// `piece` has come, a part of the missing one at `index`. Its own index, and how many records there are more.
     pub(crate) fn fill(&mut self, index: usize, mut piece: Piece) -> (usize, usize) {
-        let gap = self.pieces[index];
+        let all = self.0.edit();
+        let gap = all.pieces[index];
         debug_assert!(gap.missing && gap.start <= piece.start && piece.end <= gap.end);
-        let passed = index < self.first_unsent;
+        let passed = index < all.first_unsent;
         (piece.sent, piece.lost) = (passed, passed);
         let end = piece.end;
         let mut at = index;
         if gap.start < piece.start {
             at += 1;
-            self.pieces[index].end = piece.start;
-            self.pieces.insert(at, piece);
+            all.pieces[index].end = piece.start;
+            all.pieces.insert(at, piece);
         } else {
-            self.pieces[index] = piece;
+            all.pieces[index] = piece;
         }
         let mut more = at - index;
         if end < gap.end {
-            self.pieces.insert(at + 1, Piece { start: end, ..gap });
+            all.pieces.insert(at + 1, Piece { start: end, ..gap });
             more += 1;
         }
         if passed {
-            self.first_unsent += more;
-            self.lost_hint = self.lost_hint.min(self.pieces[at].start);
+            all.first_unsent += more;
+            all.lost_hint = all.lost_hint.min(all.pieces[at].start);
         }
         (at, more)
     }
 
     /// The first piece at or after the hint that is lost, in order of sequence.
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
-        let from = self.pieces.partition_point(|p| p.end <= self.lost_hint);
-        let found = (from..self.first_unsent.min(self.pieces.len()))
-            .find(|&i| self.pieces[i].lost && !self.pieces[i].missing);
-        self.lost_hint = match found {
-            Some(i) => self.pieces[i].start,
-            None => self.pieces.back().map_or(self.lost_hint, |p| p.end),
+        let all = self.0.edit();
+        let from = all.pieces.partition_point(|p| p.end <= all.lost_hint);
+        let found = (from..all.first_unsent.min(all.pieces.len()))
+            .find(|&i| all.pieces[i].lost && !all.pieces[i].missing);
+        all.lost_hint = match found {
+            Some(i) => all.pieces[i].start,
+            None => all.pieces.back().map_or(all.lost_hint, |p| p.end),
         };
         found
     }
 
     /// All of them, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Piece> {
-        self.pieces.iter()
+        let all = self.all();
+        all.pieces.iter()
     }
 
     /// The piece at `index` leaves at `now`.
     pub(crate) fn sent(&mut self, index: usize, now: Nanos, snapshot: RateSnapshot, copies: u32) {
-        let piece = &mut self.pieces[index];
+        let all = self.0.edit();
+        let piece = &mut all.pieces[index];
         piece.snapshot = snapshot;
         piece.copies = copies;
         piece.sent_at = now;
@@ -240,42 +256,77 @@ impl Hold {
 
     /// The piece at `index` is lost. Its length.
     pub(crate) fn lose(&mut self, index: usize) -> u64 {
-        let piece = &mut self.pieces[index];
+        let all = self.0.edit();
+        let piece = &mut all.pieces[index];
         piece.lost = true;
-        self.lost_hint = self.lost_hint.min(piece.start);
+        all.lost_hint = all.lost_hint.min(piece.start);
         piece.len()
     }
 
     /// What is lost is looked for from `una` on, and what has been sent is timed anew.
     pub(crate) fn restart_repair(&mut self, una: u64) {
-        self.lost_hint = una;
-        self.order.clear();
+        let all = self.0.edit();
+        all.lost_hint = una;
+        all.order.clear();
     }
 
     /// No piece before this offset is lost.
     pub(crate) fn lost_hint(&self) -> u64 {
-        self.lost_hint
+        let all = self.all();
+        all.lost_hint
     }
 
     /// Forgets all of them. Their packets have been taken out.
     pub(crate) fn clear(&mut self) {
-        self.pieces.clear();
-        self.order.clear();
-        self.first_unsent = 0;
+        if let Some(all) = self.0.edit_known() {
+            all.pieces.clear();
+            all.order.clear();
+            all.first_unsent = 0;
+        }
     }
 
     /// Reads the ends of the queues.
     pub(crate) fn touch(&self) -> u64 {
+        let all = self.all();
         let ends =
-            self.pieces.front().map_or(0, |p| p.start) ^ self.pieces.back().map_or(0, |p| p.end);
-        ends ^ self.order.front().map_or(0, |t| t.start)
+            all.pieces.front().map_or(0, |p| p.start) ^ all.pieces.back().map_or(0, |p| p.end);
+        ends ^ all.order.front().map_or(0, |t| t.start)
     }
 
-    /// Gives unused memory back.
+    /// Gives the memory back. There are no pieces.
     pub(crate) fn shrink(&mut self) {
-        self.pieces.shrink_to_fit();
-        self.order.clear();
-        self.order.shrink_to_fit();
+        debug_assert!(self.is_empty());
+        self.0.clear();
+    }
+
+    /// The oldest transmission.
+    pub(super) fn oldest_sent(&self) -> Option<Transmission> {
+        self.all().order.front().copied()
+    }
+
+    /// It is of no account any more.
+    pub(super) fn pass_oldest_sent(&mut self) {
+        if let Some(all) = self.0.edit_known() {
+            all.order.pop_front();
+        }
+    }
+
+    /// One more.
+    pub(super) fn note_sent(&mut self, transmission: Transmission) {
+        self.0.edit().order.push_back(transmission);
+    }
+}
+
+impl Pieces {
+    fn pass_missing(&mut self) {
+        let missing = |index| {
+            self.pieces
+                .get(index)
+                .is_some_and(|piece: &Piece| piece.missing)
+        };
+        while missing(self.first_unsent) {
+            self.first_unsent += 1;
+        }
     }
 }
 

@@ -19,12 +19,13 @@ pub(crate) use rack::probe_timeout;
 use ranges::Ranges;
 
 use crate::Pkt;
+use crate::spare::Spare;
 
 /// What one flow has under way. Offsets of the stream, and bytes.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Scoreboard {
     hold: Hold,
-    sacked: Ranges,
+    sacked: Spare<Ranges>,
     rack: Rack,
     /// Oldest offset not acknowledged by the receiver.
     una: u64,
@@ -61,7 +62,7 @@ impl Default for Scoreboard {
     fn default() -> Self {
         Scoreboard {
             hold: Hold::default(),
-            sacked: Ranges::default(),
+            sacked: Spare::default(),
             rack: Rack::default(),
             una: 1,
             nxt: 1,
@@ -201,7 +202,10 @@ impl Scoreboard {
 
     /// What the receiver has SACKed, at most `most` ranges ([`Ranges::telling`]).
     pub(crate) fn sacked_ranges(&self, most: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.sacked.telling(most)
+        self.sacked
+            .get()
+            .into_iter()
+            .flat_map(move |ranges| ranges.telling(most))
     }
 
     /// Segments sent again in the open episode.
@@ -240,11 +244,17 @@ impl Scoreboard {
         gone
     }
 
+    fn forget_ranges(&mut self) {
+        if let Some(ranges) = self.sacked.edit_known() {
+            ranges.clear();
+        }
+    }
+
     fn clear(&mut self) -> u64 {
         debug_assert!(self.held_packets == 0 && self.held_bytes == 0);
         let gone = self.hold.len() as u64;
         self.hold.clear();
-        self.sacked.clear();
+        self.forget_ranges();
         (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
         (self.missing_bytes, self.dup_acks, self.dup_bytes) = (0, 0, 0);
         gone
@@ -262,7 +272,7 @@ impl Scoreboard {
     pub(crate) fn shrink(&mut self) {
         if self.hold.is_empty() {
             self.hold.shrink();
-            self.sacked.shrink();
+            self.sacked.clear();
         }
     }
 

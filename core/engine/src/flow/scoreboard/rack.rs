@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, Path};
 
+use crate::maybe::Maybe;
+
 /// RFC 8985 §5.2, `RACK.reo_wnd_persist`.
 const REO_WND_PERSIST: u8 = 16;
 /// RFC 8985 §6.2 step 4: SACKed segments that speak for loss as long as no reordering was seen.
@@ -22,7 +24,7 @@ pub(crate) struct Rack {
     reordering_seen: bool,
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
-    dsack_round: Option<u64>,
+    dsack_round: Maybe,
     probe: Option<Probe>,
     /// There was an RTT sample since the last probe.
     probe_allowed: bool,
@@ -47,7 +49,7 @@ impl Default for Rack {
             reordering_seen: false,
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
-            dsack_round: None,
+            dsack_round: Maybe::NONE,
             probe: None,
             probe_allowed: true,
         }
@@ -139,8 +141,8 @@ impl Rack {
 
     /// A DSACK was received: a retransmission was not needed (step 4, `dsack_round`).
     pub(crate) fn on_dsack(&mut self, una: u64, sent_nxt: u64) {
-        if self.dsack_round.is_none_or(|round| una >= round) {
-            self.dsack_round = Some(sent_nxt);
+        if self.dsack_round.get().is_none_or(|round| una >= round) {
+            self.dsack_round = Maybe::some(sent_nxt);
             self.reo_wnd_mult = self.reo_wnd_mult.saturating_add(1);
             self.reo_wnd_persist = REO_WND_PERSIST;
         }

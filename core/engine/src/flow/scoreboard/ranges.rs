@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// A bounded, sorted set of half-open ranges.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ranges {
     ranges: Vec<(u64, u64)>,
 }
@@ -80,11 +80,6 @@ impl Ranges {
 
     pub(crate) fn clear(&mut self) {
         self.ranges.clear();
-    }
-
-    /// Gives unused memory back.
-    pub(crate) fn shrink(&mut self) {
-        self.ranges.shrink_to_fit();
     }
 }
 

@@ -180,7 +180,7 @@ impl Scoreboard {
     }
 
     fn note_transmission(&mut self, start: u64, sent_at: Nanos) {
-        self.hold.order.push_back(Transmission { start, sent_at });
+        self.hold.note_sent(Transmission { start, sent_at });
     }
 
     /// What has not been sent is not sent any more. One packet, to be freed, until there is none.
