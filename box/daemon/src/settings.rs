@@ -125,7 +125,7 @@ impl Settings {
     }
 
     /// The part of each of `workers` in the limits. What is held has a limit of the driver's as well
-    /// ([`windlass_engine::Pool::room`]).
+    /// ([`windlass_engine::Pool::room`]): one prefix alone never gets so far that others are held less or passed for it.
     pub(crate) fn worker_limits(&self, workers: usize) -> Limits {
         let share = workers.max(1) as u64;
         let limits = &self.limits;
@@ -136,6 +136,9 @@ impl Settings {
             half_open_per_prefix: (limits.half_open_per_prefix / workers.max(1)).max(1),
             segments_total: (limits.segments_total / share).max(1),
             held_packets_total: (limits.held_packets_total / share).max(1),
+            held_packets_per_prefix: (limits.held_packets_per_prefix / share)
+                .min(u64::from(self.driver.hold_frames()) / 3 * 2)
+                .max(1),
             held_bytes_total: (limits.held_bytes_total / share).max(1),
             ..*limits
         }

@@ -8,6 +8,8 @@ use windlass_engine::{Pkt, Pool, Room, Side, Tx};
 use windlass_metric::totals;
 use windlass_wire::FlowKey;
 
+use crate::xdp::FILL_FRAMES_MAX;
+
 /// Two ports and the packet memory between them, for one worker.
 pub trait Driver: Pool {
     /// Appends up to `max` packets received on `side` to `into`; each carries one reference.
@@ -131,6 +133,13 @@ pub struct DriverConfig {
     pub seed: u32,
     /// Which kind of driver.
     pub prefer: Prefer,
+}
+
+impl DriverConfig {
+    /// Frames that may hold packets for repair, per driver.
+    pub fn hold_frames(&self) -> u32 {
+        Shares::of(self.frames, FILL_FRAMES_MAX).hold
+    }
 }
 
 /// Packets are taken of connections that [`Driver::follow`] names, and SYNs that may begin another.

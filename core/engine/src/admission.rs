@@ -12,7 +12,7 @@ use crate::conn::Conn;
 use crate::{Limits, PassReason};
 
 /// Prefixes are told apart by a hash of so many values: two that meet share a share.
-const BUCKETS: usize = 4096;
+pub(crate) const BUCKETS: usize = 4096;
 /// Who asks is known by so much of an IPv6 address (a site, RFC 6177), or of an IPv4-mapped one (a /24).
 const V6_PREFIX_BITS: u32 = 48;
 const V4_PREFIX_BITS: u32 = 96 + 24;
@@ -22,8 +22,14 @@ const V4_PREFIX_BITS: u32 = 96 + 24;
 const PRESSED_FRACTION: usize = 4;
 
 /// The part of the books that a connection belongs to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub(crate) struct Bucket(u16);
+
+impl Bucket {
+    pub(crate) fn index(self) -> usize {
+        usize::from(self.0)
+    }
+}
 
 /// What those of one prefix have.
 #[derive(Clone, Copy, Debug, Default)]
@@ -63,7 +69,7 @@ impl Admission {
     pub(crate) fn restore(&mut self, seed: u64, conns: &Slab<Conn>) {
         *self = Admission::new(seed);
         for (_, conn) in conns {
-            self.by_prefix[usize::from(conn.bucket.0)].connections += 1;
+            self.by_prefix[conn.bucket.index()].connections += 1;
         }
         let mut under_way: Vec<(u32, Nanos, Bucket)> = conns
             .iter()
@@ -73,7 +79,7 @@ impl Admission {
         under_way.sort_by_key(|&(_, began, _)| began);
         self.half_open = under_way.len();
         for (index, began, bucket) in under_way {
-            self.by_prefix[usize::from(bucket.0)].half_open += 1;
+            self.by_prefix[bucket.index()].half_open += 1;
             self.queue.push_back((index, began));
         }
     }
@@ -94,7 +100,7 @@ impl Admission {
 
     /// Whether there is a place for one more of them, or why not.
     pub(crate) fn admits(&self, bucket: Bucket, limits: &Limits) -> Result<(), PassReason> {
-        let share = self.by_prefix[usize::from(bucket.0)];
+        let share = self.by_prefix[bucket.index()];
         if share.half_open as usize >= limits.half_open_per_prefix {
             return Err(PassReason::HandshakeLimit);
         }
@@ -120,19 +126,19 @@ impl Admission {
     pub(crate) fn begin(&mut self, index: u32, now: Nanos, bucket: Bucket) {
         self.queue.push_back((index, now));
         self.half_open += 1;
-        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        let share = &mut self.by_prefix[bucket.index()];
         share.half_open += 1;
         share.connections += 1;
     }
 
     /// One more, which is open already.
     pub(crate) fn add(&mut self, bucket: Bucket) {
-        self.by_prefix[usize::from(bucket.0)].connections += 1;
+        self.by_prefix[bucket.index()].connections += 1;
     }
 
     /// Its handshake is not under way any more.
     pub(crate) fn end_handshake(&mut self, bucket: Bucket) {
-        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        let share = &mut self.by_prefix[bucket.index()];
         debug_assert!(self.half_open > 0 && share.half_open > 0);
         self.half_open = self.half_open.saturating_sub(1);
         share.half_open = share.half_open.saturating_sub(1);
@@ -140,7 +146,7 @@ impl Admission {
 
     /// It is forgotten.
     pub(crate) fn end(&mut self, bucket: Bucket) {
-        let share = &mut self.by_prefix[usize::from(bucket.0)];
+        let share = &mut self.by_prefix[bucket.index()];
         debug_assert!(share.connections > 0);
         share.connections = share.connections.saturating_sub(1);
     }

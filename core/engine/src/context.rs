@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
+use crate::admission::{BUCKETS, Bucket};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Fate, Why};
 use crate::notice::Notices;
@@ -15,26 +16,55 @@ use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, Tx, TxChe
 const TCP_CHECKSUM_OFFSET: u16 = 16;
 
 /// Packets and bytes held for repair.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Held {
     pub bytes: u64,
     /// Those that wait to be shown to a sender count as well.
     pub packets: u64,
     /// Segments whose records are kept, with their packets or without.
     pub segments: u64,
+    /// Packets of each prefix.
+    #[serde(skip)]
+    by_prefix: ByPrefix,
+}
+
+#[derive(Clone, Debug)]
+struct ByPrefix(Vec<u32>);
+
+impl Default for ByPrefix {
+    fn default() -> Self {
+        ByPrefix(vec![0; BUCKETS])
+    }
 }
 
 impl Held {
-    /// A packet of so many bytes is held.
-    pub(crate) fn add(&mut self, bytes: u32) {
+    /// A packet of so many bytes is held for a connection of this prefix.
+    pub(crate) fn add(&mut self, prefix: Bucket, bytes: u32) {
         self.bytes += u64::from(bytes);
         self.packets += 1;
+        self.by_prefix.0[prefix.index()] += 1;
     }
 
     /// It is not any more.
-    pub(crate) fn remove(&mut self, bytes: u32) {
+    pub(crate) fn remove(&mut self, prefix: Bucket, bytes: u32) {
         self.bytes -= u64::from(bytes);
         self.packets -= 1;
+        self.by_prefix.0[prefix.index()] -= 1;
+    }
+
+    /// So many packets were held for a connection of this prefix before the books were read back. They count in all.
+    pub(crate) fn restore(&mut self, prefix: Bucket, packets: usize) {
+        self.by_prefix.0[prefix.index()] += packets as u32;
+    }
+
+    /// Another packet may be held for this prefix.
+    pub(crate) fn has_share(&self, prefix: Bucket, limits: &Limits) -> bool {
+        u64::from(self.by_prefix.0[prefix.index()]) < limits.held_packets_per_prefix
+    }
+
+    /// Another packet may be held, whoever it is for.
+    pub(crate) fn has_place(&self, limits: &Limits) -> bool {
+        self.packets < limits.held_packets_total
     }
 }
 

@@ -202,6 +202,8 @@ totals! {
         counter spurious, One;
         /// Packets forwarded without being held, because a budget was exhausted.
         counter unheld, One;
+        /// Of these, because connections of the same prefix hold `held_packets_per_prefix` already.
+        counter unheld_of_prefix, One;
         /// Held packets freed before they were acknowledged in full, because packet memory was short: the receiver had
         /// SACKed them.
         counter sacked_freed, One;

@@ -22,6 +22,8 @@ pub struct Limits {
     pub held_bytes_total: u64,
     /// Packets held for repair in all, with the same behaviour: small packets use up frames too.
     pub held_packets_total: u64,
+    /// Of these, for connections that one prefix (/24 of IPv4, /48 of IPv6) has begun, with the same behaviour.
+    pub held_packets_per_prefix: u64,
     /// Segments tracked per flow. Beyond it the flow passes ([`crate::PassReason::SegmentLimit`]).
     pub segments_per_flow: usize,
     /// Segments tracked in all, with their packets or without (about 130 bytes each), with the same
@@ -54,6 +56,7 @@ impl Default for Limits {
             held_bytes_per_flow: 256 << 20,
             held_bytes_total: 1 << 30,
             held_packets_total: 1 << 20,
+            held_packets_per_prefix: 1 << 19,
             segments_per_flow: 1 << 18,
             segments_total: 1 << 21,
             sack_ranges_per_flow: 1024,

@@ -89,6 +89,12 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
             &mut limits.held_packets_total,
         ),
         (
+            "held_packets_per_prefix",
+            "packets",
+            SEGMENTS_MAX,
+            &mut limits.held_packets_per_prefix,
+        ),
+        (
             "segments_total",
             "segments",
             SEGMENTS_TOTAL_MAX,

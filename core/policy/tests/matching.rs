@@ -235,6 +235,7 @@ fn box_and_limits_are_read() {
         held_bytes_per_flow = 1_000_000
         held_bytes_total = 2_000_000
         held_packets_total = 3000
+        held_packets_per_prefix = 2000
         segments_per_flow = 500
         segments_total = 100_000_000
         sack_ranges_per_flow = 64
@@ -268,6 +269,7 @@ fn box_and_limits_are_read() {
             held_bytes_per_flow: 1_000_000,
             held_bytes_total: 2_000_000,
             held_packets_total: 3000,
+            held_packets_per_prefix: 2000,
             segments_per_flow: 500,
             segments_total: 100_000_000,
             sack_ranges_per_flow: 64,

@@ -275,6 +275,7 @@ fn set_limit(limits: &mut Limits, name: &str, value: u64) {
         "flows" => limits.flows = value as usize,
         "held_bytes_per_flow" => limits.held_bytes_per_flow = value,
         "held_bytes_total" => limits.held_bytes_total = value,
+        "held_packets_per_prefix" => limits.held_packets_per_prefix = value,
         "held_packets_total" => limits.held_packets_total = value,
         "segments_per_flow" => limits.segments_per_flow = value as usize,
         _ => panic!("{name:?} is no limit"),

@@ -132,8 +132,7 @@ impl Seen {
         let evicted = counters.half_open_evicted;
         let what = "half_open: the oldest handshakes were forgotten";
         self.tell_new(events, limit, "half_open", what, evicted);
-        let what =
-            "held_bytes_total or held_packets_total: packets were forwarded without being held";
+        let what = "held_bytes_total, held_packets_total or held_packets_per_prefix: packets were forwarded without being held";
         self.tell_new(events, limit, "held", what, counters.unheld);
         let frames = EventKind::FramesExhausted;
         let what = "reception stood still: only the reserve of free frames was left";

@@ -16,7 +16,7 @@ use crate::driver::Shares;
 use crate::memory::Mapping;
 
 /// Frames kept ready for reception, at most.
-const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
+pub(crate) const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
 /// Free bytes in front of a packet made here: room for the tx metadata, and a cache line.
 pub(crate) const HEADROOM_BYTES: u32 = 64;
 const NONE: u32 = u32::MAX;

@@ -19,6 +19,7 @@ use crate::program::Switches;
 use crate::pulse::Pulse;
 use crate::sys;
 
+pub(crate) use frames::FILL_FRAMES_MAX;
 use frames::Frames;
 pub(crate) use heir::{DESCRIPTORS, Heir};
 use port::Port;

@@ -27,6 +27,18 @@ impl Conn {
             .sum()
     }
 
+    /// Its flows are told again which prefix has begun it. How many packets they hold.
+    pub(crate) fn restore_prefix(&mut self) -> usize {
+        let prefix = self.bucket;
+        let flows = self.flows.iter_mut().flatten();
+        flows
+            .map(|flow| {
+                flow.set_prefix(prefix);
+                flow.held().count()
+            })
+            .sum()
+    }
+
     /// The packets that it holds.
     pub(crate) fn held(&self) -> impl Iterator<Item = Pkt> + '_ {
         let flows = self.flows.iter().flatten();

@@ -336,6 +336,7 @@ impl Conn {
             peer_iss: peer.iss,
             near_us: 0,
             seed: self.seed,
+            prefix: self.bucket,
         }
     }
 

@@ -82,7 +82,7 @@ impl Engine {
             seed: self.seed,
             admission_seed: self.admission.seed(),
             generation: self.generation,
-            held: self.held,
+            held: self.held.clone(),
             tenants: self.tenants.clone(),
             bypass: self.bypass,
             connections: self.conns.len(),
@@ -151,6 +151,8 @@ impl Engine {
             let index = index as u32;
             self.table.insert(&conn.key, index);
             conn.armed_at = Maybe::NONE;
+            let held = conn.restore_prefix();
+            self.held.restore(conn.bucket, held);
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
             if conn.followed {
                 self.follows.push((conn.key, Some(index)));

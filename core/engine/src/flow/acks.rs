@@ -68,14 +68,15 @@ impl Flow {
                 .hold_until(ctx.now, self.host.path(), self.verdict.headroom),
             false => 0,
         };
-        let room = ctx.held.packets < ctx.limits.held_packets_total;
+        let room =
+            ctx.held.has_place(ctx.limits) && ctx.held.has_share(self.setup.prefix, ctx.limits);
         if wait_until <= ctx.now || !room {
             self.drop_pending(ctx);
             return self.release_ack(ctx, segment, pkt, ack);
         }
         let earlier = self.view.pending().map(|waits| waits.release_at);
         self.drop_pending(ctx);
-        ctx.held.add(ctx.pool.len(pkt));
+        ctx.held.add(self.setup.prefix, ctx.pool.len(pkt));
         ctx.fate = Fate::AckWaits;
         self.view.wait(Pending {
             pkt,
@@ -120,7 +121,7 @@ impl Flow {
             return;
         };
         let len = ctx.pool.len(pending.pkt);
-        ctx.held.remove(len);
+        ctx.held.remove(self.setup.prefix, len);
         // It was read when it came, and kept as it was.
         match parse(ctx.pool.head(pending.pkt), len) {
             Ok(segment) => self.release_ack(ctx, &segment, pending.pkt, pending.ack.get()),
@@ -131,7 +132,8 @@ impl Flow {
     pub(super) fn drop_pending<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if let Some(pending) = self.view.take_pending() {
             ctx.counters.acks_thinned += 1;
-            ctx.held.remove(ctx.pool.len(pending.pkt));
+            ctx.held
+                .remove(self.setup.prefix, ctx.pool.len(pending.pkt));
             ctx.pool.free(pending.pkt);
         }
     }

@@ -133,11 +133,13 @@ impl Flow {
         let bytes = u64::from(ctx.pool.len(pkt));
         if !self.has_room(ctx, pkt) {
             ctx.counters.unheld += 1;
+            let of_prefix = !ctx.held.has_share(self.setup.prefix, ctx.limits);
+            ctx.counters.unheld_of_prefix += u64::from(of_prefix);
             self.forward_unheld(ctx, piece, pkt);
             return self.note_unheld(ctx);
         }
         self.hands.unheld = 0;
-        ctx.held.add(ctx.pool.len(pkt));
+        ctx.held.add(self.setup.prefix, ctx.pool.len(pkt));
         piece.pkt = Some(pkt);
         ctx.fate = Fate::Held;
         self.board.take_in(piece, bytes);
@@ -148,7 +150,8 @@ impl Flow {
     /// There is room to hold a packet.
     fn has_room<P: Pool>(&self, ctx: &Context<'_, P>, pkt: Pkt) -> bool {
         ctx.held.bytes + u64::from(ctx.pool.len(pkt)) <= ctx.limits.held_bytes_total
-            && ctx.held.packets < ctx.limits.held_packets_total
+            && ctx.held.has_place(ctx.limits)
+            && ctx.held.has_share(self.setup.prefix, ctx.limits)
             && ctx.pool.room() != Room::None
     }
 
@@ -245,8 +248,8 @@ impl Flow {
             Editor::new(ctx.pool.head_mut(pkt), segment).set_timestamps(stamps);
         }
         let (freed, taken) = (ctx.pool.len(old), ctx.pool.len(pkt));
-        ctx.held.add(taken);
-        ctx.held.remove(freed);
+        ctx.held.add(self.setup.prefix, taken);
+        ctx.held.remove(self.setup.prefix, freed);
         ctx.pool.free(old);
         self.board
             .replace_packet(index, pkt, u64::from(freed), u64::from(taken));

@@ -7,6 +7,7 @@ use windlass_cc::{Catalog, Controller, SettingsByName};
 
 use super::Flow;
 use crate::Pkt;
+use crate::admission::Bucket;
 
 /// The algorithm of a flow: how it is set, and its state.
 #[derive(Serialize, Deserialize)]
@@ -41,6 +42,10 @@ impl Flow {
                 false
             }
         }
+    }
+
+    pub(crate) fn set_prefix(&mut self, prefix: Bucket) {
+        self.setup.prefix = prefix;
     }
 
     /// The packets that it holds.

@@ -107,7 +107,7 @@ impl Flow {
     ) {
         let waited = ctx.now.saturating_sub(self.board.piece(gap).arrived_at);
         let bytes = u64::from(ctx.pool.len(pkt));
-        ctx.held.add(ctx.pool.len(pkt));
+        ctx.held.add(self.setup.prefix, ctx.pool.len(pkt));
         let mut piece = Piece::arrived(start, end, ctx.now);
         piece.pkt = Some(pkt);
         ctx.fate = Fate::Held;

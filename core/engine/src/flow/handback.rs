@@ -139,7 +139,7 @@ impl Flow {
         let Some(pkt) = pkt else { return };
         let bytes = ctx.pool.len(pkt);
         self.board.freed(u64::from(bytes));
-        ctx.held.remove(bytes);
+        ctx.held.remove(self.setup.prefix, bytes);
         ctx.pool.free(pkt);
     }
 }

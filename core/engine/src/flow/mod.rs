@@ -49,6 +49,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Host, Nanos, Path, Settings};
 use windlass_wire::{Template, Timestamps};
 
+use crate::admission::Bucket;
 use crate::conn::Change;
 use crate::context::Context;
 use crate::decide::Generation;
@@ -100,6 +101,9 @@ pub(crate) struct Setup {
     pub near_us: u32,
     /// Seed for the algorithm.
     pub seed: u64,
+    /// Who has begun the connection: the connection says so again when it is read back.
+    #[serde(skip)]
+    pub prefix: Bucket,
 }
 
 /// The header fields that the sender put into its latest packet, to be told again by held packets

@@ -1,6 +1,7 @@
 //! Who is admitted: handshakes under way, memory that is short, and which packets are asked for.
 
-use windlass_engine::{Decide, Limits, Nanos, PassReason, Side, Ungoverned, Verdict};
+use windlass_cc::Catalog;
+use windlass_engine::{Decide, Engine, Limits, Nanos, PassReason, Side, Ungoverned, Verdict};
 use windlass_sim::HeapPool;
 use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
 
@@ -99,6 +100,40 @@ fn a_prefix_has_a_share_of_the_table() {
     let frame = syn(&bench, 0xff_0000);
     bench.put_frame(Side::Outside, &frame);
     assert_eq!((bench.engine.connections(), passed(&bench)), (2, 150));
+}
+
+/// Clients of one prefix that acknowledge nothing leave frames to others, and have theirs again when they do. An engine
+/// that goes on with the connections knows what each prefix holds.
+#[test]
+fn a_prefix_has_a_share_of_what_is_held() {
+    let limits = Limits {
+        held_packets_per_prefix: 5,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    let unheld = |bench: &Bench| {
+        let counters = bench.engine.counters();
+        (counters.unheld, counters.unheld_of_prefix)
+    };
+    bench.handshake();
+    bench.server_data(1, 8);
+    assert_eq!((bench.engine.held_packets(), unheld(&bench)), (5, (3, 3)));
+    let silent = bench.key;
+    bench.key.dst = Addr(bench.key.dst.0 ^ 0x1000);
+    bench.handshake();
+    bench.server_data(1, 4);
+    assert_eq!((bench.engine.held_packets(), unheld(&bench)), (9, (3, 3)));
+    let state = bench.engine.export();
+    let policy = Box::new(bbr());
+    let imported = Engine::import(&state, policy, &Catalog::new(), limits, bench.now);
+    bench.engine = imported.expect("of this very program").0;
+    bench.server_data(1 + 4 * MSS, 2);
+    assert_eq!(unheld(&bench), (1, 1), "the counters of another process");
+    bench.key = silent;
+    bench.client_ack(1 + 8 * MSS);
+    assert_eq!(bench.engine.held_packets(), 5);
+    bench.server_data(1 + 8 * MSS, 4);
+    assert_eq!((bench.engine.held_packets(), unheld(&bench)), (9, (1, 1)));
 }
 
 /// A SYN-ACK and one ACK with wrong numbers do not make a connection; the third ACK does.
