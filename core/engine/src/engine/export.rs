@@ -152,8 +152,8 @@ impl Engine {
             self.table.insert(&conn.key, index);
             conn.armed_at = Maybe::NONE;
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
-            if conn.followed {
-                self.follows.push((conn.key, Some(index)));
+            if conn.books.followed {
+                self.news.follows.push((conn.key, Some(index)));
             }
         }
         carried
