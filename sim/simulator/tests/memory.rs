@@ -75,5 +75,5 @@ fn bytes_a_handshake(answered: bool) -> i64 {
 fn memory_of_a_flood() {
     let (asked, answered) = (bytes_a_handshake(false), bytes_a_handshake(true));
     println!("{asked} bytes a SYN, {answered} with its answer");
-    assert!(asked <= 700 && answered <= 900, "{asked}, {answered} bytes");
+    assert!(asked <= 400 && answered <= 570, "{asked}, {answered} bytes");
 }

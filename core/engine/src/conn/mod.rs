@@ -108,6 +108,9 @@ pub(crate) struct Conn {
     seed: u64,
 }
 
+/// What a connection takes, bytes, beside its gate and its flows: a flood makes many of them.
+const _: () = assert!(size_of::<Conn>() <= 352);
+
 impl Conn {
     pub(crate) fn new(
         key: FlowKey,
