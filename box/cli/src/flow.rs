@@ -2,7 +2,7 @@
 
 pub(crate) mod filter;
 
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::io::{self, IsTerminal};
 use std::process::ExitCode;
 use std::thread;
@@ -12,6 +12,7 @@ use anyhow::{Result, bail};
 use filter::Filter;
 use windlass_daemon::control::{Answer, Request};
 use windlass_daemon::{AdviceReport, FlowReport};
+use windlass_engine::FlowFigures;
 use windlass_terminal::{bytes, millis, rate};
 
 use crate::ask::{Control, unexpected};
@@ -96,69 +97,80 @@ fn lines(flows: &[FlowReport], omitted: u64) -> Result<String> {
     Ok(text)
 }
 
-fn line(flow: &FlowReport) -> String {
-    let figures = &flow.figures;
-    let mut text = format!(
-        "{} {} {} {}",
-        flow.flow, flow.mode, flow.algorithm, flow.phase
-    );
-    let mut add = |name: &str, value: String| text.push_str(&format!(" {name}:{value}"));
-    add("cwnd", bytes(figures.cwnd_bytes));
-    if let Some(ssthresh) = figures.ssthresh_bytes {
-        add("ssthresh", bytes(ssthresh));
+/// A line that grows by ` name:value`.
+struct Line(String);
+
+impl Line {
+    fn add(&mut self, name: &str, value: impl Display) {
+        self.0.push_str(&format!(" {name}:{value}"));
     }
-    add("edge", bytes(figures.edge_bytes));
-    add("inflight", bytes(figures.inflight_bytes));
-    add("queued", bytes(figures.queued_bytes));
-    add("held", bytes(figures.held_bytes));
-    add(
-        "rtt",
-        format!("{}/{}", millis(figures.srtt_us), millis(figures.rttvar_us)),
-    );
-    add("minrtt", millis(figures.min_rtt_us));
-    add("mss", figures.mss_bytes.to_string());
-    add("wscale", figures.wscale.to_string());
-    add("delivery_rate", rate(figures.delivery_rate_bps));
-    if let Some(pacing_rate) = figures.pacing_rate_bps {
-        add("pacing_rate", rate(pacing_rate));
-    }
-    add("bytes_acked", figures.bytes_acked.to_string());
-    for (name, count) in [
-        ("lost", figures.lost_segments),
-        ("repaired", figures.repaired_segments),
-        ("copies", figures.copied_segments),
-        ("timeouts", figures.timeouts),
-        ("handed_back", figures.handed_back),
-        ("sender_retrans", figures.sender_retransmissions),
-        ("marked_bytes", figures.marked_bytes),
-        ("policed", figures.policed_packets),
-    ] {
-        if count > 0 || matches!(name, "lost" | "repaired" | "handed_back") {
-            add(name, count.to_string());
+
+    fn add_known(&mut self, name: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.add(name, value);
         }
     }
-    if figures.switches > 0 {
-        add("switches", figures.switches.to_string());
+
+    /// What it has in flight, and what is known of its path.
+    fn add_path(&mut self, figures: &FlowFigures) {
+        self.add("cwnd", bytes(figures.cwnd_bytes));
+        self.add_known("ssthresh", figures.ssthresh_bytes.map(bytes));
+        self.add("edge", bytes(figures.edge_bytes));
+        self.add("inflight", bytes(figures.inflight_bytes));
+        self.add("queued", bytes(figures.queued_bytes));
+        self.add("held", bytes(figures.held_bytes));
+        let rtt = [figures.srtt_us, figures.rttvar_us].map(millis);
+        self.add("rtt", rtt.join("/"));
+        self.add("minrtt", millis(figures.min_rtt_us));
+        self.add("mss", figures.mss_bytes);
+        self.add("wscale", figures.wscale);
+        self.add("delivery_rate", rate(figures.delivery_rate_bps));
+        self.add_known("pacing_rate", figures.pacing_rate_bps.map(rate));
+        self.add("bytes_acked", figures.bytes_acked);
     }
-    if flow.held_out {
-        add("held_out_by", "guard".to_owned());
+
+    /// What has happened to it.
+    fn add_counts(&mut self, figures: &FlowFigures) {
+        for (name, count) in [
+            ("lost", figures.lost_segments),
+            ("repaired", figures.repaired_segments),
+            ("copies", figures.copied_segments),
+            ("timeouts", figures.timeouts),
+            ("handed_back", figures.handed_back),
+            ("sender_retrans", figures.sender_retransmissions),
+            ("marked_bytes", figures.marked_bytes),
+            ("policed", figures.policed_packets),
+            ("switches", figures.switches),
+        ] {
+            if count > 0 || matches!(name, "lost" | "repaired" | "handed_back") {
+                self.add(name, count);
+            }
+        }
     }
-    if let Some(by) = &flow.chosen_by {
-        add("chosen_by", by.clone());
+
+    /// Who has decided what about it.
+    fn add_reasons(&mut self, flow: &FlowReport) {
+        let quoted = |text: &String| format!("\"{text}\"");
+        self.add_known("held_out_by", flow.held_out.then_some("guard"));
+        self.add_known("chosen_by", flow.chosen_by.as_ref());
+        self.add_known("plugin_failed", flow.plugin_failed.as_ref().map(quoted));
+        self.add_known("because", flow.because.as_ref().map(quoted));
+        self.add_known("tenant", flow.tenant.as_ref());
+        let priority = Some(flow.figures.priority).filter(|priority| *priority > 1);
+        self.add_known("priority", priority);
+        self.add("limited_by", &flow.limited_by);
     }
-    if let Some(failed) = &flow.plugin_failed {
-        add("plugin_failed", format!("\"{failed}\""));
-    }
-    if let Some(because) = &flow.because {
-        add("because", format!("\"{because}\""));
-    }
-    if let Some(tenant) = &flow.tenant {
-        add("tenant", tenant.clone());
-    }
-    if figures.priority > 1 {
-        add("priority", figures.priority.to_string());
-    }
-    add("limited_by", flow.limited_by.clone());
+}
+
+fn line(flow: &FlowReport) -> String {
+    let mut line = Line(format!(
+        "{} {} {} {}",
+        flow.flow, flow.mode, flow.algorithm, flow.phase
+    ));
+    line.add_path(&flow.figures);
+    line.add_counts(&flow.figures);
+    line.add_reasons(flow);
+    let mut text = line.0;
     if let Some(advice) = &flow.advice {
         text.push_str(&predicted(advice));
     }

@@ -12,6 +12,7 @@ use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use windlass_cc::Catalog;
 use windlass_io::handover::Channel;
+use windlass_policy::Policy;
 
 use crate::config_files::Reader;
 use crate::control::{Condition, Handler, Server, Socket};
@@ -63,11 +64,9 @@ pub fn run(
     // What is wrong with it is told while another process governs.
     let doorway = Doorway::open(&settings)?;
     // Another process that governs has both until it has ended.
-    let entrance = match &predecessor {
-        None => Some(Entrance::open(&settings)?),
-        Some(_) => None,
-    };
-    let mut predecessor = predecessor.map(Predecessor::meet).transpose()?;
+    let alone = predecessor.is_none();
+    let entrance = alone.then(|| Entrance::open(&settings)).transpose()?;
+    let predecessor = predecessor.map(Predecessor::meet).transpose()?;
     let policy = Arc::new(RwLock::new(settings.policy.clone()));
     let trace = settings.trace.as_ref();
     let recorder = trace.map(|trace| Recorder::start(trace, Arc::clone(&policy)));
@@ -75,36 +74,21 @@ pub fn run(
     memory::load(&settings.policy);
     let (told, inbox) = Events::new();
     let keeper = Keeper::start(&told, inbox, Arc::clone(&policy)).map_err(RunError::thread)?;
+    let bypass = predecessor.as_ref().is_some_and(|other| other.bypass);
+    let condition = Condition {
+        trace_failed: recorder.as_ref().map(Recorder::failed),
+        ..Condition::default()
+    };
     let handler = Arc::new(Handler {
-        live: RwLock::new(None),
-        condition: Mutex::new(Condition {
-            trace_failed: recorder.as_ref().map(Recorder::failed),
-            ..Condition::default()
-        }),
-        policy: Arc::clone(&policy),
-        catalog: RwLock::new(catalog),
-        bypass: AtomicBool::new(predecessor.as_ref().is_some_and(|other| other.bypass)),
-        recorded_for: settings
-            .recorder
-            .map(|r| u64::from(r.seconds) * NANOS_PER_SECOND),
-        inside: settings.driver.inside.clone(),
-        outside: settings.driver.outside.clone(),
-        ports: settings.driver.ports.clone(),
-        started: Instant::now(),
-        upgrade: Upgrade::new(no_upgrade(&settings), events.clone()),
-        events: told.clone(),
-        sampler: Sampler::default(),
+        bypass: AtomicBool::new(bypass),
+        condition: Mutex::new(condition),
+        ..handler(&settings, catalog, &policy, &events, &told)
     });
     changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
-    let recording = recorder.as_ref();
-    let mut supervisor = match &mut predecessor {
-        None => Supervisor::open(&settings, &handler, recording, &events)?,
-        Some(other) => Supervisor::take_over(&settings, &handler, recording, &events, other)?,
+    let mut supervisor = match predecessor {
+        None => Supervisor::open(&settings, &handler, recorder.as_ref(), &events)?,
+        Some(other) => take_over(&settings, &handler, recorder.as_ref(), &events, other)?,
     };
-    let begins = predecessor.is_none();
-    if let Some(other) = predecessor {
-        other.say_running();
-    }
     let entrance = entrance.map_or_else(|| Entrance::open(&settings), Ok)?;
     let saver = Saver::start(&policy).map_err(RunError::thread)?;
     let reader = Reader::start(settings.reload.clone(), Arc::clone(&handler));
@@ -112,37 +96,76 @@ pub fn run(
     let mut service = Service::new();
     service.await_workers(&handler);
     supervisor.opened().inspect(|what| opened(what));
-    let names = format!("{} > {}", settings.driver.inside, settings.driver.outside);
-    let draft = Draft::new(
-        EventKind::Started,
-        format!("{names}: new flows are governed"),
-    );
-    told.tell(draft);
+    told.tell(started(&settings));
     let lookout = Lookout::start(Arc::clone(&handler)).map_err(RunError::thread)?;
-    let Entrance {
-        socket,
-        metrics,
-        claim,
-    } = entrance;
-    let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
-    let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
-    let scraped = scraped.transpose().map_err(RunError::thread)?;
-    let standby = doorway.start(&handler, begins)?;
+    let (served, claim) = entrance.serve(&handler)?;
+    let standby = doorway.start(&handler, alone)?;
     let outcome = watch(&mut supervisor, &mut service, &handler, &reader, &incoming);
     if !handler.upgrade.is_done() {
         service.stopping();
     }
-    drop((server, scraped, standby, lookout));
+    drop((served, standby, lookout));
     let ended = supervisor.end();
-    let last = match handler.upgrade.is_done() {
-        true => "another process goes on with every flow",
-        false => "the bridge carries every flow from here on",
-    };
-    told.tell(Draft::new(EventKind::Stopped, last));
+    told.tell(stopped(&handler));
     drop(keeper);
     drop((saver, claim));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
+}
+
+/// Another process governs, and does not from then on.
+fn take_over<'a>(
+    settings: &'a Settings,
+    handler: &'a Arc<Handler>,
+    recorder: Option<&'a Recorder>,
+    events: &'a Sender<Event>,
+    mut other: Predecessor,
+) -> Result<Supervisor<'a>, RunError> {
+    let supervisor = Supervisor::take_over(settings, handler, recorder, events, &mut other)?;
+    other.say_running();
+    Ok(supervisor)
+}
+
+/// What answers to requests, before anything governs.
+fn handler(
+    settings: &Settings,
+    catalog: Catalog,
+    policy: &Arc<RwLock<Policy>>,
+    events: &Sender<Event>,
+    told: &Events,
+) -> Handler {
+    let seconds = settings.recorder.map(|recorder| recorder.seconds);
+    Handler {
+        live: RwLock::new(None),
+        condition: Mutex::default(),
+        policy: Arc::clone(policy),
+        catalog: RwLock::new(catalog),
+        bypass: AtomicBool::new(false),
+        recorded_for: seconds.map(|seconds| u64::from(seconds) * NANOS_PER_SECOND),
+        inside: settings.driver.inside.clone(),
+        outside: settings.driver.outside.clone(),
+        ports: settings.driver.ports.clone(),
+        started: Instant::now(),
+        upgrade: Upgrade::new(no_upgrade(settings), events.clone()),
+        events: told.clone(),
+        sampler: Sampler::default(),
+    }
+}
+
+/// Said when it governs.
+fn started(settings: &Settings) -> Draft {
+    let (inside, outside) = (&settings.driver.inside, &settings.driver.outside);
+    let what = format!("{inside} > {outside}: new flows are governed");
+    Draft::new(EventKind::Started, what)
+}
+
+/// Said when it does not any more.
+fn stopped(handler: &Handler) -> Draft {
+    let what = match handler.upgrade.is_done() {
+        true => "another process goes on with every flow",
+        false => "the bridge carries every flow from here on",
+    };
+    Draft::new(EventKind::Stopped, what)
 }
 
 /// Where others find the daemon, and what keeps a second one from its interfaces.
@@ -160,6 +183,18 @@ impl Entrance {
             metrics: metrics.transpose()?,
             claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
         })
+    }
+
+    /// Requests are answered from now on; the claim stays.
+    fn serve(
+        self,
+        handler: &Arc<Handler>,
+    ) -> Result<((Server, Option<metrics::Server>), InterfaceClaim), RunError> {
+        let server = Server::start(self.socket, Arc::clone(handler)).map_err(RunError::thread)?;
+        let start = |listener| metrics::Server::start(listener, Arc::clone(handler));
+        let scraped = self.metrics.map(start).transpose();
+        let scraped = scraped.map_err(RunError::thread)?;
+        Ok(((server, scraped), self.claim))
     }
 }
 

@@ -66,10 +66,8 @@ impl SessionWorkers {
         events: &Sender<Event>,
     ) -> Result<SessionWorkers, RunError> {
         // Held until whoever brings another policy finds the workers at the handler.
-        let policy = handler
-            .policy
-            .read()
-            .unwrap_or_else(PoisonError::into_inner);
+        let policy = handler.policy.read();
+        let policy = policy.unwrap_or_else(PoisonError::into_inner);
         let count = session.info().queues as usize;
         let processors =
             Processor::all(count, &settings.cpus, settings.priority).map_err(RunError::Settings)?;
@@ -86,13 +84,13 @@ impl SessionWorkers {
         for (queue, (((driver, mut engine), commands), processor)) in parts.enumerate() {
             engine.watch_strangers(follows.strangers_per_second > 0);
             let probe = recorder.map(Recorder::probe);
-            let heart = Arc::clone(&workers.hearts()[queue]);
             let told = handler.events.clone();
-            let worker = Worker::new(driver, engine, commands, probe, told);
-            let mut worker = worker.with_heart(Arc::clone(&heart));
+            let mut worker = Worker::new(driver, engine, commands, probe, told);
             if let Some(recorder) = &settings.recorder {
                 worker = worker.record(tape(recorder, workers.count()));
             }
+            let heart = Arc::clone(&workers.hearts()[queue]);
+            let worker = worker.with_heart(Arc::clone(&heart));
             let work = move || {
                 processor.take();
                 worker.run()

@@ -71,6 +71,32 @@ enum Recovery {
     Timeout,
 }
 
+/// Whether the pipe is full: the bandwidth has not grown for some rounds.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct FullPipe {
+    bw: ByteRate,
+    count: u32,
+    reached: bool,
+}
+
+/// The least RTT, and PROBE_RTT, which measures it again.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct MinRtt {
+    rtt: Nanos,
+    /// When it was measured; `None` before the first ACK.
+    stamp: Option<Nanos>,
+    /// End of PROBE_RTT, once the flight is small enough.
+    probe_done: Option<Nanos>,
+    probe_round_done: bool,
+}
+
+/// Where PROBE_BW is in its gains, and since when.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+struct Cycle {
+    index: usize,
+    stamp: Nanos,
+}
+
 /// BBR v1.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Bbr {
@@ -84,19 +110,11 @@ pub struct Bbr {
     has_seen_rtt: bool,
     max_bw: WindowedMax,
     rounds: Rounds,
-    full_bw: ByteRate,
-    full_bw_count: u32,
-    full_bw_reached: bool,
-    min_rtt: Nanos,
-    /// When `min_rtt` was measured; `None` before the first ACK.
-    min_rtt_stamp: Option<Nanos>,
-    /// End of PROBE_RTT, once the flight is small enough.
-    probe_rtt_done: Option<Nanos>,
-    probe_rtt_round_done: bool,
+    full: FullPipe,
+    least: MinRtt,
     /// Samples of data sent below this count of delivered bytes are application-limited.
     app_limited_until: u64,
-    cycle: usize,
-    cycle_stamp: Nanos,
+    cycle: Cycle,
     packet_conservation: bool,
     /// When a recovery last ended, and with what window.
     recovered: Option<(Nanos, u64)>,
@@ -120,7 +138,7 @@ impl Bbr {
             Mode::Startup => (p.startup_gain.get(), p.startup_gain.get()),
             Mode::Drain => (p.drain_gain.get(), p.startup_gain.get()),
             Mode::ProbeBw if self.policer.rate().is_some() => (UNIT, p.cwnd_gain.get()),
-            Mode::ProbeBw => (CYCLE_GAINS[self.cycle], p.cwnd_gain.get()),
+            Mode::ProbeBw => (CYCLE_GAINS[self.cycle.index], p.cwnd_gain.get()),
             Mode::ProbeRtt => (UNIT, UNIT),
         }
     }
@@ -128,17 +146,17 @@ impl Bbr {
     /// Enters PROBE_BW anywhere in its cycle but in the phase that drains.
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
-        self.cycle = CYCLE_GAINS.len() - 1 - self.random.below(7) as usize;
+        self.cycle.index = CYCLE_GAINS.len() - 1 - self.random.below(7) as usize;
         self.advance_cycle(now);
     }
 
     fn advance_cycle(&mut self, now: Nanos) {
-        self.cycle = (self.cycle + 1) % CYCLE_GAINS.len();
-        self.cycle_stamp = now;
+        self.cycle.index = (self.cycle.index + 1) % CYCLE_GAINS.len();
+        self.cycle.stamp = now;
     }
 
     fn leave_probe_rtt(&mut self, now: Nanos) {
-        if self.full_bw_reached {
+        if self.full.reached {
             self.enter_probe_bw(now);
         } else {
             self.mode = Mode::Startup;
@@ -163,10 +181,10 @@ impl Bbr {
 
     /// Times can't be known before the first event.
     fn start_clock(&mut self, now: Nanos) {
-        if self.min_rtt_stamp.is_none() {
-            self.min_rtt_stamp = Some(now);
+        if self.least.stamp.is_none() {
+            self.least.stamp = Some(now);
             self.aggregation.restart(now);
-            self.cycle_stamp = now;
+            self.cycle.stamp = now;
         }
     }
 }
@@ -212,16 +230,19 @@ impl CongestionControl for Bbr {
             has_seen_rtt: path.srtt != 0,
             max_bw: WindowedMax::default(),
             rounds: Rounds::default(),
-            full_bw: 0,
-            full_bw_count: 0,
-            full_bw_reached: known,
-            min_rtt: path.min_rtt,
-            min_rtt_stamp: None,
-            probe_rtt_done: None,
-            probe_rtt_round_done: false,
+            full: FullPipe {
+                bw: 0,
+                count: 0,
+                reached: known,
+            },
+            least: MinRtt {
+                rtt: path.min_rtt,
+                stamp: None,
+                probe_done: None,
+                probe_round_done: false,
+            },
             app_limited_until: 0,
-            cycle: 0,
-            cycle_stamp: 0,
+            cycle: Cycle::default(),
             packet_conservation: false,
             recovered: None,
             app_limited: false,
@@ -286,7 +307,7 @@ impl CongestionControl for Bbr {
         self.save_cwnd();
         self.recovery = Recovery::Timeout;
         self.packet_conservation = false;
-        self.full_bw = 0;
+        self.full.bw = 0;
         // A timeout counts as the end of a round with loss.
         self.rounds.start = true;
         self.sample_policer(now, true, false, path);
@@ -294,8 +315,8 @@ impl CongestionControl for Bbr {
     }
 
     fn on_spurious(&mut self, _now: Nanos, path: &Path) {
-        self.full_bw = 0;
-        self.full_bw_count = 0;
+        self.full.bw = 0;
+        self.full.count = 0;
         self.policer.reset();
         self.end_recovery(path);
     }
@@ -312,7 +333,7 @@ impl CongestionControl for Bbr {
     }
 
     fn on_pipe_full(&mut self, _now: Nanos, _path: &Path) {
-        self.full_bw_reached = true;
+        self.full.reached = true;
     }
 
     fn control(&self) -> Control {

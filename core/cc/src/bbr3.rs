@@ -12,7 +12,6 @@ use crate::rounds::Rounds;
 use crate::scale::{mul_div, rate_over};
 use crate::seeded::Seeded;
 use crate::window::{inherited_window, initial_window, mss};
-use crate::windowed_filter::WindowedMax;
 use crate::{
     About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos,
     Path, Phase, Preset, Range, RateSample, Signal, Signals, Value,
@@ -23,8 +22,10 @@ mod loss;
 mod model;
 mod probe_bw;
 mod probe_rtt;
+mod memory;
 mod state;
 
+use memory::{Aggregation, Latest, Model, Probing};
 use state::{AckPhase, FullPipe, MinRtt, State, Undo};
 
 /// Gains and shares are in thousandths.
@@ -86,19 +87,8 @@ pub struct Bbr3 {
     /// Round in which Drain began.
     drain_start: u64,
     full: FullPipe,
-    /// Maximum of the last and of the present ProbeBW cycle.
-    max_bw: [ByteRate; 2],
-    /// `min(max_bw, bw_shortterm)`.
-    bw: ByteRate,
-    bw_shortterm: ByteRate,
-    inflight_shortterm: u64,
-    inflight_longterm: u64,
-    bw_latest: ByteRate,
-    inflight_latest: u64,
-    loss_round_delivered: u64,
-    loss_round_start: bool,
-    loss_in_round: bool,
-    lost_ranges_in_round: u32,
+    model: Model,
+    latest: Latest,
     /// A recovery episode is open, since this round.
     recovery_round: Option<u64>,
     undo: Undo,
@@ -106,25 +96,14 @@ pub struct Bbr3 {
     /// Samples of data sent below this count of delivered bytes are application-limited.
     app_limited_until: u64,
     idle_restart: bool,
-    extra_acked: WindowedMax,
-    extra_acked_start: Nanos,
-    extra_acked_delivered: u64,
-    ack_phase: AckPhase,
-    is_probe_sample: bool,
-    prev_probe_too_high: bool,
-    prev_probe_precautionary: bool,
-    probe_up_acked: u64,
-    probe_up_acked_per_increment: u64,
-    probe_up_rounds: u32,
-    rounds_since_probe_up: u64,
-    cycle_stamp: Nanos,
-    probe_wait: Nanos,
+    aggregation: Aggregation,
+    probing: Probing,
     random: Seeded,
 }
 
 impl Bbr3 {
     fn max_bw(&self) -> ByteRate {
-        self.max_bw[0].max(self.max_bw[1])
+        self.model.max_bw[0].max(self.model.max_bw[1])
     }
 
     fn save_cwnd(&mut self) {
@@ -143,8 +122,8 @@ impl Bbr3 {
         self.started = true;
         self.min_rtt.stamp = now;
         self.min_rtt.probe_stamp = now;
-        self.extra_acked_start = now;
-        self.cycle_stamp = now;
+        self.aggregation.start = now;
+        self.probing.cycle_stamp = now;
     }
 
     /// The sample as this flow sees it: data sent under ProbeRTT's small window says no more about
@@ -166,7 +145,7 @@ impl Bbr3 {
             self.drain_start = self.rounds.count;
         }
         if self.state == State::Drain
-            && (event.inflight <= self.inflight(self.bw, path)
+            && (event.inflight <= self.inflight(self.model.bw, path)
                 || self.rounds.count > self.drain_start + 3)
         {
             self.start_down(event.now, path);
@@ -214,41 +193,21 @@ impl CongestionControl for Bbr3 {
             rounds: Rounds::default(),
             drain_start: 0,
             full: FullPipe::default(),
-            max_bw: [0; 2],
-            bw: 0,
-            bw_shortterm: UNBOUNDED,
-            inflight_shortterm: UNBOUNDED,
-            inflight_longterm: UNBOUNDED,
-            bw_latest: 0,
-            inflight_latest: 0,
-            loss_round_delivered: 0,
-            loss_round_start: false,
-            loss_in_round: false,
-            lost_ranges_in_round: 0,
+            model: Model::default(),
+            latest: Latest::default(),
             recovery_round: None,
             undo: Undo::NONE,
             min_rtt: MinRtt::new(path),
             app_limited_until: 0,
             idle_restart: false,
-            extra_acked: WindowedMax::default(),
-            extra_acked_start: 0,
-            extra_acked_delivered: 0,
-            ack_phase: AckPhase::Init,
-            is_probe_sample: false,
-            prev_probe_too_high: false,
-            prev_probe_precautionary: false,
-            probe_up_acked: 0,
-            probe_up_acked_per_increment: UNBOUNDED,
-            probe_up_rounds: 0,
-            rounds_since_probe_up: 0,
-            cycle_stamp: 0,
-            probe_wait: 0,
+            aggregation: Aggregation::default(),
+            probing: Probing::default(),
             random: Seeded::new(seed),
         };
         bbr.rounds.restart(path.delivered);
         if known {
-            bbr.max_bw = [0, path.max_bw];
-            bbr.bw = path.max_bw;
+            bbr.model.max_bw = [0, path.max_bw];
+            bbr.model.bw = path.max_bw;
             bbr.full.reached = true;
             bbr.start_down(0, path);
             bbr.set_pacing_rate(UNIT, path);
@@ -272,7 +231,7 @@ impl CongestionControl for Bbr3 {
         self.update_min_rtt(event);
         self.check_probe_rtt(event, path);
         self.advance_latest_signals(sample.as_ref());
-        self.bw = self.max_bw().min(self.bw_shortterm);
+        self.model.bw = self.max_bw().min(self.model.bw_shortterm);
         self.set_pacing_rate(self.state.gains(&self.parameters).0, path);
         self.set_cwnd(event, path);
     }
@@ -309,7 +268,7 @@ impl CongestionControl for Bbr3 {
     fn on_idle_restart(&mut self, now: Nanos, _idle: Nanos, path: &Path) {
         self.start_clock(now);
         self.idle_restart = true;
-        self.extra_acked_start = now;
+        self.aggregation.start = now;
         if self.state.is_probe_bw() {
             self.set_pacing_rate(UNIT, path);
         } else if self.state == State::ProbeRtt {

@@ -69,12 +69,12 @@ impl Admission {
     pub(crate) fn restore(&mut self, seed: u64, conns: &Slab<Conn>) {
         *self = Admission::new(seed);
         for (_, conn) in conns {
-            self.by_prefix[conn.bucket.index()].connections += 1;
+            self.by_prefix[conn.books.bucket.index()].connections += 1;
         }
         let mut under_way: Vec<(u32, Nanos, Bucket)> = conns
             .iter()
-            .filter(|(_, conn)| conn.half_open)
-            .map(|(index, conn)| (index as u32, conn.began, conn.bucket))
+            .filter(|(_, conn)| conn.books.half_open)
+            .map(|(index, conn)| (index as u32, conn.began, conn.books.bucket))
             .collect();
         under_way.sort_by_key(|&(_, began, _)| began);
         self.half_open = under_way.len();

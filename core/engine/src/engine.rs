@@ -4,6 +4,7 @@ mod export;
 mod introductions;
 mod passing;
 mod places;
+mod policy;
 mod shown;
 mod strangers;
 mod table;
@@ -12,7 +13,7 @@ use slab::Slab;
 use windlass_wire::{ChecksumState, FlowKey, Segment, Unparsed, parse};
 
 use crate::admission::Admission;
-use crate::conn::{Change, Conn};
+use crate::conn::Conn;
 use crate::context::{Context, Held};
 use crate::counters::{Counters, PassReason};
 use crate::decide::{Decide, Generation};
@@ -48,7 +49,6 @@ pub struct Engine {
     conns: Slab<Conn>,
     admission: Admission,
     wheel: Wheel,
-    fired: Vec<u32>,
     counters: Counters,
     histograms: Box<Histograms>,
     held: Held,
@@ -58,20 +58,34 @@ pub struct Engine {
     /// By side: packets may come with partial checksums.
     partial: [bool; 2],
     seed: u64,
-    /// What has changed in which connections are followed, since it was last asked for.
-    follows: Vec<(FlowKey, Option<u32>)>,
     /// Connections in mid-flow that are watched; `None`: none is.
     strangers: Option<Box<Strangers>>,
-    /// Connections that another box has told of, and that were seen here since that was last asked for.
-    adopted: Vec<FlowKey>,
-    /// Those that have ended; and how many have only been told of.
-    ended: Vec<FlowKey>,
+    /// How many connections another box has only told of.
     expected: usize,
-    batch: Vec<Read>,
+    news: News,
+    scratch: Scratch,
+}
+
+/// What whoever feeds the engine has not asked for yet.
+#[derive(Default)]
+struct News {
+    /// What has changed in which connections are followed.
+    follows: Vec<(FlowKey, Option<u32>)>,
+    /// Connections that another box has told of, and that were seen here since.
+    adopted: Vec<FlowKey>,
+    /// Those that have ended.
+    ended: Vec<FlowKey>,
     /// What was decided about the packets of the last call, if somebody wants to know.
     decisions: Option<Vec<Decision>>,
-    fresh: Vec<(u64, u64)>,
     notices: Notices,
+}
+
+/// Memory of one call that the next one uses again.
+#[derive(Default)]
+struct Scratch {
+    batch: Vec<Read>,
+    fired: Vec<u32>,
+    fresh: Vec<(u64, u64)>,
 }
 
 impl Engine {
@@ -87,7 +101,6 @@ impl Engine {
             conns: Slab::new(),
             admission: Admission::new(seed),
             wheel: Wheel::new(now),
-            fired: Vec::new(),
             counters: Counters::default(),
             histograms: Box::default(),
             held: Held::default(),
@@ -95,15 +108,13 @@ impl Engine {
             memory_full: false,
             partial: [true, true],
             seed,
-            follows: Vec::new(),
             strangers: None,
-            adopted: Vec::new(),
-            ended: Vec::new(),
             expected: 0,
-            batch: Vec::with_capacity(BATCH_PACKETS),
-            decisions: None,
-            fresh: Vec::new(),
-            notices: Notices::new(),
+            news: News::default(),
+            scratch: Scratch {
+                batch: Vec::with_capacity(BATCH_PACKETS),
+                ..Scratch::default()
+            },
         }
     }
 
@@ -116,13 +127,13 @@ impl Engine {
 
     /// From now on [`Engine::decisions`] tells what was decided. There is room for calls with so many packets.
     pub fn tell_decisions(&mut self, packets: usize) {
-        self.decisions = Some(Vec::with_capacity(packets));
+        self.news.decisions = Some(Vec::with_capacity(packets));
     }
 
     /// What was decided about each packet of the last call of [`Engine::on_packets`], in their order. None unless
     /// [`Engine::tell_decisions`] has asked for them.
     pub fn decisions(&self) -> &[Decision] {
-        self.decisions.as_deref().unwrap_or_default()
+        self.news.decisions.as_deref().unwrap_or_default()
     }
 
     /// Takes packets from one side, in their order. What is to be sent is added to `out`.
@@ -137,8 +148,8 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        let mut batch = std::mem::take(&mut self.batch);
-        if let Some(decisions) = &mut self.decisions {
+        let mut batch = std::mem::take(&mut self.scratch.batch);
+        if let Some(decisions) = &mut self.news.decisions {
             decisions.clear();
         }
         for chunk in pkts.chunks(BATCH_PACKETS) {
@@ -168,12 +179,12 @@ impl Engine {
             );
             for read in &batch {
                 let decision = self.take(now, from, read, pool, out);
-                if let (Some(decisions), Some(decision)) = (&mut self.decisions, decision) {
+                if let (Some(decisions), Some(decision)) = (&mut self.news.decisions, decision) {
                     decisions.push(decision);
                 }
             }
         }
-        self.batch = batch;
+        self.scratch.batch = batch;
     }
 
     /// Takes one packet: [`Engine::on_packets`] for a batch of one.
@@ -241,7 +252,19 @@ impl Engine {
                 }
             },
         };
-        let tells = self.decisions.is_some();
+        self.hand_over(now, index, (from, segment, pkt), pool, out)
+    }
+
+    /// Gives a packet to its connection.
+    fn hand_over<P: Pool>(
+        &mut self,
+        now: Nanos,
+        index: u32,
+        (from, segment, pkt): (Side, &Segment, Pkt),
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) -> Option<Decision> {
+        let tells = self.news.decisions.is_some();
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.on_packet(&mut ctx, from, segment, pkt);
@@ -253,7 +276,7 @@ impl Engine {
             standing: conn.standing(from),
         });
         Self::arm(wheel, conn, index, now, ctx.limits);
-        let (bucket, opened) = (conn.bucket, conn.end_half_open());
+        let (bucket, opened) = (conn.books.bucket, conn.end_half_open());
         if opened {
             self.admission.end_handshake(bucket);
         }
@@ -268,7 +291,7 @@ impl Engine {
 
     /// Does what has come due by `now`.
     pub fn on_timer<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        let mut fired = std::mem::take(&mut self.fired);
+        let mut fired = std::mem::take(&mut self.scratch.fired);
         fired.clear();
         self.wheel.advance(now, &mut fired);
         for &index in &fired {
@@ -294,7 +317,7 @@ impl Engine {
             Self::arm(wheel, conn, index, now, ctx.limits);
             self.follow(index);
         }
-        self.fired = fired;
+        self.scratch.fired = fired;
         self.forget_strangers(now);
         if self.is_pressed() {
             self.evict_slow(now, pool, out);
@@ -369,46 +392,16 @@ impl Engine {
         self.bypass
     }
 
-    /// Puts another policy in charge: of new connections altogether, of those that run in what can
-    /// change under way, which is algorithm, conditions, copies and caps. Mode and head-room stay as they began. A flow
-    /// that the new policy leaves alone keeps its algorithm, and its tenant if there is still one of that name; the
-    /// conditions and comparisons of the old policy have gone with it.
-    pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
-        self.policy = policy;
-        self.take_up_policy(now);
-    }
-
-    /// The policy is another one than that of which tenants and flows have their numbers.
-    fn take_up_policy(&mut self, now: Nanos) {
-        let policy = &*self.policy;
-        let tenants = tenants::open(policy.tenants(), &self.tenants);
-        let renamed = tenants::renamed(&self.tenants, &tenants);
-        let generation = Generation(self.generation.0.wrapping_add(1));
-        self.generation = generation;
-        let mut change = Change {
-            policy,
-            generation,
-            tenants: &renamed,
-            now,
-            verdicts: &mut self.verdicts,
-            counters: &mut self.counters,
-        };
-        for (_, conn) in self.conns.iter_mut() {
-            conn.adopt(&mut change);
-        }
-        self.tenants = tenants;
-    }
-
     /// Tells `each` what has happened to flows since the last call, and returns how much more there was than the list
     /// holds.
     pub fn take_notices(&mut self, each: impl FnMut(Notice)) -> u64 {
-        self.notices.take(each)
+        self.news.notices.take(each)
     }
 
     /// Tells `each` of the connections whose packets are wanted from now on, with the number by which
     /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
     pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, Option<u32>)) {
-        for (key, number) in self.follows.drain(..) {
+        for (key, number) in self.news.follows.drain(..) {
             each(key, number);
         }
     }
@@ -423,10 +416,10 @@ impl Engine {
         if adopted {
             self.expected = self.expected.saturating_sub(1);
         }
-        if wanted != conn.followed || adopted {
-            conn.followed = wanted;
+        if wanted != conn.books.followed || adopted {
+            conn.books.followed = wanted;
             let key = conn.key;
-            self.follows.push((key, wanted.then_some(index)));
+            self.news.follows.push((key, wanted.then_some(index)));
             if adopted {
                 self.note_adopted(key);
             }
@@ -454,10 +447,10 @@ impl Engine {
             policy: &*self.policy,
             verdicts: &mut self.verdicts,
             generation: self.generation,
-            fresh: &mut self.fresh,
+            fresh: &mut self.scratch.fresh,
             fate: Fate::Sent,
             passed: None,
-            notices: &mut self.notices,
+            notices: &mut self.news.notices,
         };
         (context, &mut self.conns, &mut self.wheel)
     }

@@ -28,6 +28,13 @@ impl Maybe {
         self.0 != u64::MAX
     }
 
+    /// The smallest of these, if there is any.
+    #[inline]
+    pub(crate) fn least<const N: usize>(all: [Maybe; N]) -> Maybe {
+        let numbers = all.into_iter().map(|one| one.0);
+        Maybe(numbers.min().unwrap_or(u64::MAX))
+    }
+
     pub(crate) fn take(&mut self) -> Option<u64> {
         std::mem::replace(self, Maybe::NONE).get()
     }
@@ -90,6 +97,8 @@ mod tests {
             assert_eq!(postcard::from_bytes(&bytes), Ok(Maybe::from(option)));
         }
         assert_eq!(Maybe::some(u64::MAX).get(), Some(u64::MAX - 1));
+        let least = Maybe::least([Maybe::NONE, Maybe::some(9), Maybe::some(5)]);
+        assert_eq!((least.get(), Maybe::least([]).get()), (Some(5), None));
         let mut due = Maybe::NONE;
         assert_eq!((due.get_or_insert(5), due.get_or_insert(9)), (5, 5));
         assert_eq!(

@@ -80,6 +80,12 @@ pub(crate) struct Notices {
     lost: u64,
 }
 
+impl Default for Notices {
+    fn default() -> Notices {
+        Notices::new()
+    }
+}
+
 impl Notices {
     /// Has all the memory that it will ever have.
     pub(crate) fn new() -> Notices {

@@ -48,6 +48,15 @@ impl Default for BoxLimits {
 pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wrong> {
     let mut limits = Limits::default();
     let of_box = read_of_box(&mut section)?;
+    read_places(&mut section, &mut limits)?;
+    read_held(&mut section, &mut limits)?;
+    read_times(&mut section, &mut limits)?;
+    section.finish()?;
+    Ok((limits, of_box))
+}
+
+/// How many there may be of what the engine keeps.
+fn read_places(section: &mut Section<'_>, limits: &mut Limits) -> Result<(), Wrong> {
     for (key, unit, max, place) in [
         ("flows", "flows", FLOWS_MAX, &mut limits.flows),
         (
@@ -81,6 +90,11 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
             *place = value.integer(1..=max, unit)? as usize;
         }
     }
+    Ok(())
+}
+
+/// How much may be held for repair.
+fn read_held(section: &mut Section<'_>, limits: &mut Limits) -> Result<(), Wrong> {
     for (key, unit, max, place) in [
         (
             "held_packets_total",
@@ -113,6 +127,11 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
             *place = value.integer(BYTES_MIN..=BYTES_MAX, "bytes")?;
         }
     }
+    Ok(())
+}
+
+/// How long what is silent is remembered.
+fn read_times(section: &mut Section<'_>, limits: &mut Limits) -> Result<(), Wrong> {
     for (key, place) in [
         ("idle_timeout_s", &mut limits.idle_timeout),
         ("handshake_timeout_s", &mut limits.handshake_timeout),
@@ -124,8 +143,7 @@ pub(crate) fn read(mut section: Section<'_>) -> Result<(Limits, BoxLimits), Wron
             *place = value.integer(1..=TIMEOUT_MAX_S, "s")? * SECOND;
         }
     }
-    section.finish()?;
-    Ok((limits, of_box))
+    Ok(())
 }
 
 fn read_of_box(section: &mut Section<'_>) -> Result<BoxLimits, Wrong> {

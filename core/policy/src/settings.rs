@@ -119,6 +119,29 @@ fn verdict(
     known: &mut Known<'_>,
 ) -> Result<Verdict, Wrong> {
     let mut verdict = default;
+    control(section, &mut verdict, known)?;
+    help(section, &mut verdict)?;
+    if let Some(value) = section.take("cap_mbit") {
+        verdict.cap = Some(tenants::cap(&value)?);
+    }
+    if let Some(value) = section.take("tenant") {
+        verdict.tenant = Some(tenants::named(&value, &known.tenants)?);
+    }
+    if let Some(value) = section.take("ungoverned") {
+        verdict.ungoverned = ungoverned(value, &known.tenants)?;
+    }
+    if let Some(value) = section.take("priority") {
+        verdict.priority = tenants::priority(&value, verdict.tenant, &known.tenants)?;
+    }
+    Ok(verdict)
+}
+
+/// The algorithm, and who chooses it.
+fn control(
+    section: &mut Section<'_>,
+    verdict: &mut Verdict,
+    known: &mut Known<'_>,
+) -> Result<(), Wrong> {
     let span = section.span();
     if let Some(value) = section.take("algorithm") {
         verdict.switching = None;
@@ -146,6 +169,11 @@ fn verdict(
         let list = known.lists.keep(list, span)?;
         verdict.switching = Some(Switching { list, dwell });
     }
+    Ok(())
+}
+
+/// What helps the algorithm, and what is done to a sender.
+fn help(section: &mut Section<'_>, verdict: &mut Verdict) -> Result<(), Wrong> {
     if let Some(value) = section.take("redundancy") {
         verdict.redundancy = redundancy(value)?;
     }
@@ -161,19 +189,7 @@ fn verdict(
     if let Some(value) = section.take("police") {
         verdict.police_tolerance = police(value)?;
     }
-    if let Some(value) = section.take("cap_mbit") {
-        verdict.cap = Some(tenants::cap(&value)?);
-    }
-    if let Some(value) = section.take("tenant") {
-        verdict.tenant = Some(tenants::named(&value, &known.tenants)?);
-    }
-    if let Some(value) = section.take("ungoverned") {
-        verdict.ungoverned = ungoverned(value, &known.tenants)?;
-    }
-    if let Some(value) = section.take("priority") {
-        verdict.priority = tenants::priority(&value, verdict.tenant, &known.tenants)?;
-    }
-    Ok(verdict)
+    Ok(())
 }
 
 /// A word; a limit must be somebody's.

@@ -43,80 +43,63 @@ fn keys() -> [(&'static str, FlowKey); 4] {
     ]
 }
 
-fn packets(key: FlowKey) -> Vec<(&'static str, FrameSpec)> {
-    let ts = Timestamps {
-        val: 1000,
-        ecr: 2000,
-    };
-    let stamped = || OptionWriter::new().nop().nop().timestamps(ts);
-    let syn = OptionWriter::new()
-        .mss(1460)
-        .sack_permitted()
-        .timestamps(ts)
-        .nop()
-        .window_scale(7);
-    let spec = |flags: Flags, options: OptionWriter, payload: &[u8]| FrameSpec {
+/// Timestamps of all packets.
+const STAMPS: Timestamps = Timestamps {
+    val: 1000,
+    ecr: 2000,
+};
+
+fn stamped() -> OptionWriter {
+    OptionWriter::new().nop().nop().timestamps(STAMPS)
+}
+
+fn spec(key: FlowKey, flags: Flags, options: OptionWriter, payload: &[u8]) -> FrameSpec {
+    FrameSpec {
         key,
         flags,
         options: options.into(),
         payload: payload.to_vec(),
         ecn: Ecn::Ect0,
         ..FrameSpec::default()
-    };
-    let push = Flags::ACK.with(Flags::PSH);
-    vec![
+    }
+}
+
+fn packets(key: FlowKey) -> Vec<(&'static str, FrameSpec)> {
+    let syn = OptionWriter::new()
+        .mss(1460)
+        .sack_permitted()
+        .timestamps(STAMPS)
+        .nop()
+        .window_scale(7);
+    let fast_open = OptionWriter::new().mss(1400).fast_open(&[7; 8]);
+    let (push, fin) = (Flags::ACK.with(Flags::PSH), Flags::FIN.with(Flags::ACK));
+    let end = OptionWriter::new().mss(9).nop().raw(&[0, 9, 9]);
+    let strange = OptionWriter::new().raw(&[30, 4, 0, 1, 174, 5, 1, 2, 3]);
+    let spec = |flags, options, payload: &[u8]| spec(key, flags, options, payload);
+    let mut all = vec![
         ("syn", spec(Flags::SYN, syn, b"")),
-        (
-            "fast-open",
-            spec(
-                Flags::SYN,
-                OptionWriter::new().mss(1400).fast_open(&[7; 8]),
-                b"GET /",
-            ),
-        ),
+        ("fast-open", spec(Flags::SYN, fast_open, b"GET /")),
         ("plain", spec(push, OptionWriter::new(), b"plain payload")),
         ("data", spec(push, stamped(), b"payload with timestamps")),
         ("partial", spec(push, stamped(), b"payload")),
-        (
-            "sack",
-            spec(
-                Flags::ACK,
-                stamped().nop().nop().sack(&[(5, 9), (20, 30), (40, 50)]),
-                b"",
-            ),
-        ),
-        (
-            "sack4",
-            spec(
-                Flags::ACK,
-                OptionWriter::new().nop().sack(&[(5, 9); 4]).nop(),
-                b"",
-            ),
-        ),
-        (
-            "odd",
-            spec(
-                Flags::ACK,
-                OptionWriter::new().nop().timestamps(ts).sack(&[(1, 2)]),
-                b"odd",
-            ),
-        ),
-        (
-            "end",
-            spec(
-                Flags::FIN.with(Flags::ACK),
-                OptionWriter::new().mss(9).nop().raw(&[0, 9, 9]),
-                b"x",
-            ),
-        ),
-        (
-            "strange",
-            spec(
-                Flags(0x1ff),
-                OptionWriter::new().raw(&[30, 4, 0, 1, 174, 5, 1, 2, 3]),
-                b"",
-            ),
-        ),
+    ];
+    for (name, options, payload) in acknowledgements() {
+        all.push((name, spec(Flags::ACK, options, payload)));
+    }
+    all.push(("end", spec(fin, end, b"x")));
+    all.push(("strange", spec(Flags(0x1ff), strange, b"")));
+    all
+}
+
+/// What a receiver says of holes.
+fn acknowledgements() -> [(&'static str, OptionWriter, &'static [u8]); 3] {
+    let three = stamped().nop().nop().sack(&[(5, 9), (20, 30), (40, 50)]);
+    let four = OptionWriter::new().nop().sack(&[(5, 9); 4]).nop();
+    let odd = OptionWriter::new().nop().timestamps(STAMPS).sack(&[(1, 2)]);
+    [
+        ("sack", three, b""),
+        ("sack4", four, b""),
+        ("odd", odd, b"odd"),
     ]
 }
 

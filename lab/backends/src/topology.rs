@@ -242,70 +242,88 @@ fn switch_port(server: usize) -> String {
 
 /// The lines of `ip -batch` that make all interfaces.
 fn wires(lab: &str, shape: Shape) -> String {
-    let veth = |a: (&str, &str, &str), b: (&str, &str)| {
-        let (namespace, interface, address) = a;
-        let (peer_namespace, peer) = b;
+    let batch = Batch(lab);
+    let mut lines = server_wires(&batch, shape);
+    lines += &batch.veth(("box", OUTSIDE, ""), ("net", EMULATOR_NEAR));
+    if shape.bridged {
+        lines += &batch.bridge("box", BRIDGE);
+    }
+    lines + &client_wires(&batch, shape)
+}
+
+/// Lines of `ip -batch`, in the namespaces of this lab.
+struct Batch<'a>(&'a str);
+
+impl Batch<'_> {
+    /// From an interface with an address, or none, of a namespace to one of another.
+    fn veth(
+        &self,
+        (namespace, interface, address): (&str, &str, &str),
+        to: (&str, &str),
+    ) -> String {
+        let (Batch(lab), (peer_namespace, peer)) = (self, to);
         format!(
             "link add {interface} {address} {ONE_QUEUE} netns {lab}-{namespace} type veth \
              peer name {peer} {ONE_QUEUE} netns {lab}-{peer_namespace}\n"
         )
-    };
-    let host = |host: Host| format!("address {}", host.hardware_address());
-    let bridge = |namespace: &str, bridge: &str| {
+    }
+
+    /// From a host.
+    fn host(&self, namespace: &str, host: Host, to: (&str, &str)) -> String {
+        let address = format!("address {}", host.hardware_address());
+        self.veth((namespace, HOST_INTERFACE, &address), to)
+    }
+
+    fn bridge(&self, namespace: &str, bridge: &str) -> String {
         let kind = "type bridge forward_delay 0 mcast_snooping 0";
-        format!("link add {bridge} netns {lab}-{namespace} {kind}\n")
-    };
+        format!("link add {bridge} netns {}-{namespace} {kind}\n", self.0)
+    }
+}
+
+/// From the servers to the box.
+fn server_wires(batch: &Batch<'_>, shape: Shape) -> String {
     let toward_box = match shape.server_link {
         true => ("nearnet", EMULATOR_NEAR),
         false => ("box", INSIDE),
     };
     let mut lines = String::new();
     for index in 0..shape.servers {
-        let end = (
-            &*format!("server{index}"),
-            HOST_INTERFACE,
-            &*host(Host::Server(index)),
-        );
         let port = switch_port(index);
-        let peer = match shape.servers {
+        let to = match shape.servers {
             1 => toward_box,
             _ => ("switch", port.as_str()),
         };
-        lines += &veth(end, peer);
+        lines += &batch.host(&format!("server{index}"), Host::Server(index), to);
     }
     if shape.servers > 1 {
-        lines += &veth(("switch", UPLINK, ""), toward_box);
-        lines += &bridge("switch", SWITCH);
+        lines += &batch.veth(("switch", UPLINK, ""), toward_box);
+        lines += &batch.bridge("switch", SWITCH);
     }
     if shape.server_link {
         let far = emulator_far(0);
-        lines += &veth(("nearnet", &far, ""), ("box", INSIDE));
+        lines += &batch.veth(("nearnet", &far, ""), ("box", INSIDE));
     }
-    lines += &veth(("box", OUTSIDE, ""), ("net", EMULATOR_NEAR));
-    if shape.bridged {
-        lines += &bridge("box", BRIDGE);
-    }
+    lines
+}
+
+/// From the emulator to the clients.
+fn client_wires(batch: &Batch<'_>, shape: Shape) -> String {
+    let mut lines = String::new();
     for index in 0..shape.clients {
-        let end = (
-            &*format!("client{index}"),
-            HOST_INTERFACE,
-            &*host(Host::Client(index)),
-        );
-        let port = switch_port(index);
-        let far = emulator_far(index);
-        let peer = match (shape.far_box, shape.clients) {
+        let (port, far) = (switch_port(index), emulator_far(index));
+        let to = match (shape.far_box, shape.clients) {
             (false, _) => ("net", far.as_str()),
             (true, 1) => ("far", INSIDE),
             (true, _) => ("farswitch", port.as_str()),
         };
-        lines += &veth(end, peer);
+        lines += &batch.host(&format!("client{index}"), Host::Client(index), to);
     }
     if shape.far_box {
-        lines += &veth(("far", OUTSIDE, ""), ("net", &emulator_far(0)));
-        lines += &bridge("far", BRIDGE);
+        lines += &batch.veth(("far", OUTSIDE, ""), ("net", &emulator_far(0)));
+        lines += &batch.bridge("far", BRIDGE);
         if shape.clients > 1 {
-            lines += &veth(("farswitch", UPLINK, ""), ("far", INSIDE));
-            lines += &bridge("farswitch", SWITCH);
+            lines += &batch.veth(("farswitch", UPLINK, ""), ("far", INSIDE));
+            lines += &batch.bridge("farswitch", SWITCH);
         }
     }
     lines

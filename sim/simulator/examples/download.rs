@@ -10,58 +10,90 @@ use windlass_sim::link::Loss;
 use windlass_sim::tcp::ServerAlgorithm;
 use windlass_sim::{EngineBox, Scenario, Wire, run};
 
-fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
-    let number =
-        |i: usize, default: f64| args.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
-    let (rate, rtt, loss, bytes) = (
-        number(0, 50.0),
-        number(1, 100.0),
-        number(2, 1.0),
-        number(3, 10e6),
-    );
-    let name = args.get(4).map_or("bbr", String::as_str);
-    let algorithm: AlgorithmId = name.parse().expect("a known algorithm");
-    let redundancy = match args.get(5).map(String::as_str) {
-        Some("early") => Redundancy::EARLY,
-        Some("repairs") => Redundancy::REPAIRS,
-        _ => Redundancy::OFF,
-    };
-    let flags: Vec<&str> = args.get(6).map_or(Vec::new(), |f| f.split(',').collect());
-    let trace = flags.contains(&"trace");
-    let seed = flags.iter().find_map(|f| f.strip_prefix("seed="));
-    let first: u64 = seed.map_or(1, |seed| seed.parse().expect("a number"));
-    for seed in first..=(if trace { first } else { first + 4 }) {
-        let mut scenario = Scenario::download(bytes as u64, rate, rtt);
+/// What the command line asks for.
+struct Asked {
+    rate: f64,
+    rtt: f64,
+    loss: f64,
+    bytes: f64,
+    verdict: Verdict,
+    flags: Vec<String>,
+}
+
+impl Asked {
+    fn read() -> Asked {
+        let args: Vec<String> = std::env::args().skip(1).collect();
+        let number =
+            |i: usize, default: f64| args.get(i).and_then(|a| a.parse().ok()).unwrap_or(default);
+        let name = args.get(4).map_or("bbr", String::as_str);
+        let algorithm: AlgorithmId = name.parse().expect("a known algorithm");
+        let redundancy = match args.get(5).map(String::as_str) {
+            Some("early") => Redundancy::EARLY,
+            Some("repairs") => Redundancy::REPAIRS,
+            _ => Redundancy::OFF,
+        };
+        let flags = args.get(6).map_or("", String::as_str);
+        Asked {
+            rate: number(0, 50.0),
+            rtt: number(1, 100.0),
+            loss: number(2, 1.0),
+            bytes: number(3, 10e6),
+            verdict: Verdict {
+                redundancy,
+                ..Verdict::enforce(algorithm)
+            },
+            flags: flags.split(',').map(str::to_owned).collect(),
+        }
+    }
+
+    fn has(&self, flag: &str) -> bool {
+        self.flags.iter().any(|f| f == flag)
+    }
+
+    fn value(&self, name: &str) -> Option<u64> {
+        let mut flags = self.flags.iter();
+        let value = flags.find_map(|f| f.strip_prefix(name)?.strip_prefix('='));
+        value.map(|value| value.parse().expect("a number"))
+    }
+
+    fn scenario(&self, seed: u64) -> Scenario {
+        let mut scenario = Scenario::download(self.bytes as u64, self.rate, self.rtt);
         scenario.seed = seed;
-        scenario.client.sack = !flags.contains(&"client-nosack");
-        scenario.server.sack = !flags.contains(&"server-nosack");
-        scenario.server.timestamps = !flags.contains(&"server-nots");
-        for flag in &flags {
-            scenario.server.algorithm = match (*flag, flag.parse::<AlgorithmId>()) {
+        scenario.client.sack = !self.has("client-nosack");
+        scenario.server.sack = !self.has("server-nosack");
+        scenario.server.timestamps = !self.has("server-nots");
+        for flag in &self.flags {
+            scenario.server.algorithm = match (flag.as_str(), flag.parse::<AlgorithmId>()) {
                 ("reno", _) => ServerAlgorithm::Reno,
                 ("cubic", _) | (_, Err(_)) => continue,
                 (_, Ok(id)) => ServerAlgorithm::Native(id.into()),
             };
         }
-        if let Some(ms) = flags.iter().find_map(|f| f.strip_prefix("jitter=")) {
-            scenario.down.jitter = ms.parse::<u64>().expect("ms") * 1_000_000;
+        if let Some(ms) = self.value("jitter") {
+            scenario.down.jitter = ms * 1_000_000;
         }
-        if loss > 0.0 {
+        if self.loss > 0.0 {
             scenario.down.loss = Loss::Bernoulli {
-                ratio: loss / 100.0,
+                ratio: self.loss / 100.0,
             };
         }
+        scenario
+    }
+}
+
+fn main() {
+    let asked = Asked::read();
+    let trace = asked.has("trace");
+    let first = asked.value("seed").unwrap_or(1);
+    for seed in first..=(if trace { first } else { first + 4 }) {
+        let scenario = asked.scenario(seed);
         let alone = run(&scenario, &mut Wire::default());
-        let verdict = Verdict {
-            redundancy,
-            ..Verdict::enforce(algorithm)
-        };
         let mut limits = Limits::default();
-        if flags.contains(&"tiny-budget") {
+        if asked.has("tiny-budget") {
             limits.held_bytes_total = 40_000;
         }
-        let mut middle = EngineBox::new(Box::new(verdict), limits, seed).sample_every(20_000_000);
+        let middle = EngineBox::new(Box::new(asked.verdict), limits, seed);
+        let mut middle = middle.sample_every(20_000_000);
         let boxed = run(&scenario, &mut middle);
         println!(
             "seed {seed}: alone {:.3} s, behind the box {:.3} s, intact {}",
@@ -79,26 +111,30 @@ fn main() {
             .collect();
         println!("   box {} held={}", counters.join(" "), boxed.held_packets);
         if trace {
-            for (at, info) in middle.samples() {
-                let f = &info.figures;
-                println!(
-                    "{:.3} {:?} cwnd {} inflight {} queued {} edge {} bw {:.1} pace {:.1} srtt {:.1} min {:.1} lost {} rep {} acked {} {}",
-                    *at as f64 / 1e9,
-                    info.phase,
-                    f.cwnd_bytes / f.mss_bytes,
-                    f.inflight_bytes / f.mss_bytes,
-                    f.queued_bytes / f.mss_bytes,
-                    f.edge_bytes / f.mss_bytes,
-                    f.delivery_rate_bps as f64 * 1e-6,
-                    f.pacing_rate_bps.unwrap_or(0) as f64 * 1e-6,
-                    f.srtt_us as f64 / 1e3,
-                    f.min_rtt_us as f64 / 1e3,
-                    f.lost_segments,
-                    f.repaired_segments,
-                    f.bytes_acked,
-                    info.limited_by.name()
-                );
-            }
+            print_samples(&middle);
         }
+    }
+}
+
+fn print_samples(middle: &EngineBox) {
+    for (at, info) in middle.samples() {
+        let f = &info.figures;
+        println!(
+            "{:.3} {:?} cwnd {} inflight {} queued {} edge {} bw {:.1} pace {:.1} srtt {:.1} min {:.1} lost {} rep {} acked {} {}",
+            *at as f64 / 1e9,
+            info.phase,
+            f.cwnd_bytes / f.mss_bytes,
+            f.inflight_bytes / f.mss_bytes,
+            f.queued_bytes / f.mss_bytes,
+            f.edge_bytes / f.mss_bytes,
+            f.delivery_rate_bps as f64 * 1e-6,
+            f.pacing_rate_bps.unwrap_or(0) as f64 * 1e-6,
+            f.srtt_us as f64 / 1e3,
+            f.min_rtt_us as f64 / 1e3,
+            f.lost_segments,
+            f.repaired_segments,
+            f.bytes_acked,
+            info.limited_by.name()
+        );
     }
 }

@@ -63,10 +63,10 @@ fn judge(index: usize, ends: &Ends, now: Nanos) -> Vec<String> {
         if let Some(at) = end.corrupt_at() {
             wrong.push(format!("the {name} received a wrong byte at offset {at}"));
         }
-        if end.stats().acks_of_unsent > 0 {
+        if end.stats().refused.acks_of_unsent > 0 {
             wrong.push(format!("the {name} received ACKs of what it never sent"));
         }
-        if end.stats().bad_frames > 0 {
+        if end.stats().refused.bad_frames > 0 {
             wrong.push(format!("the {name} received damaged frames"));
         }
     }

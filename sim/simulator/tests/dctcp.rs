@@ -42,7 +42,7 @@ fn watch(world: &mut World, span: u64) -> Seen {
     Seen {
         used: bytes as f64 / seconds / RATE as f64,
         marked: (after.marked - before.marked) as f64 / packets as f64,
-        srtt_ms: world.ends(0).0.stats().srtt as f64 / 1e6,
+        srtt_ms: world.ends(0).0.stats().now.srtt as f64 / 1e6,
     }
 }
 
@@ -61,7 +61,7 @@ fn dctcp_in_the_box_counts_marks() {
         outcome.assert_intact(&scenario);
         assert!(outcome.down.marked > 100, "{id}: {}", outcome.down.marked);
         assert_eq!(
-            outcome.server().ce_received,
+            outcome.server().marks.ce_received,
             0,
             "{id}: hidden from the server"
         );
@@ -132,8 +132,8 @@ fn every_mark_is_echoed_once() {
     outcome.assert_intact(&scenario);
     let marked = outcome.down.marked;
     assert!(marked > 200, "{marked}");
-    assert_eq!(outcome.client().ce_received, marked);
-    assert_eq!(outcome.server().bytes_marked, marked * 1448);
+    assert_eq!(outcome.client().marks.ce_received, marked);
+    assert_eq!(outcome.server().marks.bytes, marked * 1448);
     // Not an ACK per segment.
     assert!(outcome.client().segments_sent < outcome.down.delivered * 3 / 4);
 }
@@ -146,10 +146,10 @@ fn classic_feedback_counts_whole_round_trips() {
     let outcome = windlass_sim::run(&scenario, &mut Wire::default());
     let marked = outcome.down.marked;
     assert!(
-        outcome.server().bytes_marked > 5 * marked * 1448,
+        outcome.server().marks.bytes > 5 * marked * 1448,
         "{outcome:?}"
     );
-    assert!(outcome.server().ecn_reductions >= 5);
+    assert!(outcome.server().marks.reductions >= 5);
 }
 
 /// Prague at the same link, where 10 ms count as 25: full after a few seconds, its queue shallow.

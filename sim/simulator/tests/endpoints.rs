@@ -34,12 +34,12 @@ fn adverse_networks_are_survived_and_every_mechanism_is_used() {
         {
             sum.rto += end.rto;
             sum.recoveries += end.recoveries;
-            sum.tail_probes += end.tail_probes;
-            sum.tail_probe_recoveries += end.tail_probe_recoveries;
+            sum.probes.tail += end.probes.tail;
+            sum.probes.tail_recoveries += end.probes.tail_recoveries;
             sum.undos += end.undos;
             sum.dsacks_received += end.dsacks_received;
-            sum.ecn_reductions += end.ecn_reductions;
-            sum.paws_drops += end.paws_drops;
+            sum.marks.reductions += end.marks.reductions;
+            sum.refused.by_paws += end.refused.by_paws;
             sum.syn_retransmits += end.syn_retransmits;
             sum.bytes_duplicate += end.bytes_duplicate;
         }
@@ -47,12 +47,12 @@ fn adverse_networks_are_survived_and_every_mechanism_is_used() {
     for (name, count) in [
         ("rto", sum.rto),
         ("recoveries", sum.recoveries),
-        ("tail_probes", sum.tail_probes),
-        ("tail_probe_recoveries", sum.tail_probe_recoveries),
+        ("tail_probes", sum.probes.tail),
+        ("tail_probe_recoveries", sum.probes.tail_recoveries),
         ("undos", sum.undos),
         ("dsacks_received", sum.dsacks_received),
-        ("ecn_reductions", sum.ecn_reductions),
-        ("paws_drops", sum.paws_drops),
+        ("ecn_reductions", sum.marks.reductions),
+        ("paws_drops", sum.refused.by_paws),
         ("syn_retransmits", sum.syn_retransmits),
         ("bytes_duplicate", sum.bytes_duplicate),
     ] {
@@ -103,7 +103,7 @@ fn hystart_ends_slow_start_before_the_first_loss_and_can_be_switched_off() {
     let exit = server.hystart_exit.expect("the queue grows in slow start");
     // BDP 413 packets.
     assert!((400..650).contains(&exit.cwnd_packets), "{exit:?}");
-    assert_eq!(server.ssthresh_packets, exit.cwnd_packets);
+    assert_eq!(server.now.ssthresh_packets, exit.cwnd_packets);
     scenario.server.algorithm = ServerAlgorithm::Cubic { hystart: false };
     let server = *over_wire(&scenario).server();
     assert_eq!(server.hystart_exit, None);
@@ -120,7 +120,7 @@ fn a_window_limited_sender_in_slow_start_has_twice_its_flight_in_reserve() {
     scenario.client.receive_buffer = ReceiveBuffer::Fixed(100 * 1448);
     let server = *over_wire(&scenario).server();
     assert!((190..=210).contains(&server.max_cwnd_packets), "{server:?}");
-    assert_eq!(server.ssthresh_packets, SSTHRESH_INFINITE);
+    assert_eq!(server.now.ssthresh_packets, SSTHRESH_INFINITE);
 }
 
 /// Forced losses of one flight's tail: the probe repairs what would have cost an RTO.
@@ -148,11 +148,11 @@ fn a_tail_probe_comes_before_the_rto() {
     };
     let (with, without) = (tail_loss(true), tail_loss(false));
     assert_eq!(
-        (with.server().tail_probes, with.server().rto),
+        (with.server().probes.tail, with.server().rto),
         (1, 0),
         "{with:?}"
     );
-    assert_eq!((without.server().tail_probes, without.server().rto), (0, 1));
+    assert_eq!((without.server().probes.tail, without.server().rto), (0, 1));
     assert!(
         with.seconds <= without.seconds,
         "{} {}",
@@ -199,7 +199,7 @@ fn a_slow_reader_is_waited_for_and_probed() {
     scenario.client.read_bytes_per_s = Some(5_000);
     scenario.up.loss = Loss::Bernoulli { ratio: 0.2 };
     let outcome = over_wire(&scenario);
-    assert!(outcome.server().window_probes > 0, "{outcome:?}");
+    assert!(outcome.server().probes.window > 0, "{outcome:?}");
     // All but what fits the buffer has to be read first.
     assert!(outcome.seconds > 36.0, "{outcome:?}");
 }
@@ -214,9 +214,9 @@ fn ecn_marks_replace_losses() {
     scenario.down.queue_bytes = 1_000_000;
     let outcome = over_wire(&scenario);
     let server = outcome.server();
-    assert!(server.ecn_reductions > 0, "{outcome:?}");
+    assert!(server.marks.reductions > 0, "{outcome:?}");
     assert_eq!((server.bytes_retransmitted, outcome.down.dropped), (0, 0));
-    assert!(outcome.client().ce_received >= server.ecn_reductions);
+    assert!(outcome.client().marks.ce_received >= server.marks.reductions);
 }
 
 #[test]
@@ -258,7 +258,7 @@ fn an_idle_sender_begins_again_with_a_small_window() {
     let mut world = World::new(&scenario);
     let mut wire = Wire::default();
     world.run_until(9 * SECOND, &mut wire);
-    let before = world.ends(0).0.stats().cwnd_packets;
+    let before = world.ends(0).0.stats().now.cwnd_packets;
     let sent = world.ends(0).0.stats().segments_sent;
     // Until the first flight is out, and no ACK has come.
     world.run_until(10 * SECOND + 115 * MS, &mut wire);

@@ -5,6 +5,8 @@
 mod ends;
 
 use ends::{Bench, MS, MSS, bbr};
+use windlass_engine::{Limits, Side};
+use windlass_wire::{Addr, Flags};
 
 /// What is kept about a flow does not grow with what it has carried, SACK or not.
 #[test]
@@ -34,3 +36,44 @@ fn memory_does_not_grow_with_the_bytes_carried() {
 
 #[global_allocator]
 static ALLOCATOR: stats_alloc::StatsAlloc<std::alloc::System> = stats_alloc::StatsAlloc::system();
+
+/// Memory of a handshake under way, bytes: the connection's, its gate once the SYN is answered, its place in the table, its
+/// timer, and its place in the queue of handshakes.
+fn bytes_a_handshake(answered: bool) -> i64 {
+    const HANDSHAKES: u32 = 1 << 14;
+    let limits = Limits {
+        half_open_per_prefix: HANDSHAKES as usize,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    let region = stats_alloc::Region::new(&ALLOCATOR);
+    for client in 0..HANDSHAKES {
+        let mut syn = bench.spec(Side::Outside, Flags::SYN, 0, 0, 0);
+        syn.options.clear();
+        syn.key.src = Addr(0xffff_0a00_0000 + u128::from(client));
+        bench.put_frame(Side::Outside, &syn.build());
+        if answered {
+            let flags = Flags::SYN.with(Flags::ACK);
+            let mut answer = bench.spec(Side::Inside, flags, 0, 1, 0);
+            answer.options.clear();
+            answer.key.dst = syn.key.src;
+            bench.put_frame(Side::Inside, &answer.build());
+        }
+        bench.out.clear();
+        bench.engine.take_follows(|_, _| ());
+    }
+    bench.out.shrink_to_fit();
+    assert_eq!(bench.engine.connections(), HANDSHAKES as usize);
+    let change = region.change();
+    let bytes = change.bytes_allocated as i64 - change.bytes_deallocated as i64;
+    drop(bench);
+    bytes / i64::from(HANDSHAKES)
+}
+
+/// A flood of handshakes that are never completed costs so much of each.
+#[test]
+fn memory_of_a_flood() {
+    let (asked, answered) = (bytes_a_handshake(false), bytes_a_handshake(true));
+    println!("{asked} bytes a SYN, {answered} with its answer");
+    assert!(asked <= 400 && answered <= 570, "{asked}, {answered} bytes");
+}

@@ -47,7 +47,10 @@ fn dctcp_between_boxes_is_dctcp_between_ends() {
     let (boxed, reports) = run_with_two(&scenario, "dctcp");
     boxed.assert_intact(&scenario);
     assert!(boxed.down.marked > 100, "{} marked", boxed.down.marked);
-    assert_eq!(boxed.server().ce_received + boxed.client().ce_received, 0);
+    assert_eq!(
+        boxed.server().marks.ce_received + boxed.client().marks.ce_received,
+        0
+    );
     assert!(reports > 1000, "{reports} reports");
     assert_eq!(boxed.counter("reports_heard"), reports);
     assert_eq!(boxed.counter("peers_found"), 1);

@@ -227,24 +227,7 @@ fn judge_one(
     }
     let mut events: Vec<Event<'_>> = seen
         .into_iter()
-        .map(|(captured, segment, at)| {
-            let from = if segment.key == *key {
-                first_end
-            } else {
-                first_end.other()
-            };
-            let direction = if from == at {
-                Direction::In
-            } else {
-                Direction::Out
-            };
-            Event {
-                captured,
-                segment,
-                from,
-                direction,
-            }
-        })
+        .map(|(captured, segment, at)| event(captured, segment, at, (key, first_end)))
         .collect();
     // What came and what left at the same time: the one caused the other.
     events.sort_by_key(|event| (event.captured.time, event.direction == Direction::Out));
@@ -257,6 +240,29 @@ fn judge_one(
         }
     }
     connection
+}
+
+/// A packet that was captured on the side `at`. `first_end`: where the end is that `key` mentions first.
+fn event<'a>(
+    captured: &'a Captured<'a>,
+    segment: &'a Segment,
+    at: Side,
+    (key, first_end): (&FlowKey, Side),
+) -> Event<'a> {
+    let from = match segment.key == *key {
+        true => first_end,
+        false => first_end.other(),
+    };
+    let direction = match from == at {
+        true => Direction::In,
+        false => Direction::Out,
+    };
+    Event {
+        captured,
+        segment,
+        from,
+        direction,
+    }
 }
 
 fn fill(connection: &mut Connection, findings: Vec<Finding>, carried: Carried, rules: &[Rule]) {

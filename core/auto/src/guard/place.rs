@@ -60,7 +60,7 @@ pub(crate) struct Place {
     /// How many prefixes of the rule had been tested when this one was first: its share of the error depends on it.
     pub number: u32,
     /// Share that is held out now.
-    share: Share,
+    pub share: Share,
     /// Logarithms of seconds a byte, since the share has been what it is.
     stratum: [[Evidence; LOTS]; CLASSES],
     /// What was known under other shares.

@@ -116,18 +116,10 @@ impl Guard {
         };
         rule.fade(now, half_life);
         place.fade(now, half_life);
-        let seconds = transfer.duration.max(1) as f64 / 1e9;
-        let (lot, drawn_with) = (Lot::of(&drawn), Share(drawn.share));
-        rule.hour(now).learn(lot, class, seconds, drawn_with);
-
         let was_decided = place.level.state.is_decided();
         let before = place.counted;
         place.set_share(share, &rule.noises);
-        if share == drawn_with {
-            let value = libm::log(seconds / transfer.bytes.max(1) as f64);
-            place.add(lot, class, value, &mut rule.noises);
-            rule.level.counts[lot as usize] += 1.0;
-        }
+        rule.note_transfer(place, drawn, transfer, now);
         if place.is_suddenly_slower() && place.level.state != State::Withdrawn {
             // What the rule counts of it stays: it was so then.
             if was_decided {
@@ -149,17 +141,8 @@ impl Guard {
         if withdrawn && state != State::Withdrawn {
             place.forget();
         }
-        let counted = place.counted;
-
-        rule.overall.subtract(before);
-        rule.overall.add(counted);
-        if !was_decided {
-            rule.undecided.subtract(before);
-        }
-        if !state.is_decided() {
-            rule.undecided.add(counted);
-        }
-        rule.hour(now).score = rule.overall;
+        let was = (before, was_decided);
+        rule.recount(was, (place.counted, state.is_decided()), now);
         self.judge_rule(drawn.rule, now);
     }
 

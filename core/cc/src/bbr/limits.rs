@@ -23,7 +23,7 @@ impl Bbr {
             self.pacing_rate = mul_div(rate_over(self.cwnd, path.srtt), gain, UNIT);
         }
         let rate = mul_div(self.bw(), gain * (100 - PACING_MARGIN_PERCENT), UNIT * 100);
-        if self.full_bw_reached || rate > self.pacing_rate {
+        if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
         // A rate of nothing would never find out that it is wrong.
@@ -36,10 +36,10 @@ impl Bbr {
     }
 
     fn bdp(&self, bw: ByteRate, gain: u64, path: &Path) -> u64 {
-        if self.min_rtt == Nanos::MAX {
+        if self.least.rtt == Nanos::MAX {
             return initial_window(path);
         }
-        mul_div(bytes_over(bw, self.min_rtt), gain, UNIT)
+        mul_div(bytes_over(bw, self.least.rtt), gain, UNIT)
     }
 
     fn with_burst_room(&self, bytes: u64, path: &Path) -> u64 {
@@ -63,7 +63,7 @@ impl Bbr {
     fn target(&self, path: &Path) -> u64 {
         let bw = self.bw();
         let mut target = self.bdp(bw, self.gains().1, path);
-        if self.full_bw_reached {
+        if self.full.reached {
             target = target.saturating_add(self.aggregation.extra(bw));
         }
         self.with_burst_room(target, path)
@@ -86,7 +86,7 @@ impl Bbr {
         }
         let target = self.target(path);
         let mut cwnd = self.cwnd;
-        if self.full_bw_reached {
+        if self.full.reached {
             cwnd = cwnd.saturating_add(acked).min(target);
         } else if cwnd < target || path.delivered < initial_window(path) {
             cwnd = cwnd.saturating_add(acked);
@@ -97,7 +97,7 @@ impl Bbr {
     /// Back to the window before recovery or PROBE_RTT, as far as the model still allows it.
     pub(super) fn restore_cwnd(&mut self, path: &Path) {
         let mut prior = self.prior_cwnd;
-        if self.full_bw_reached {
+        if self.full.reached {
             prior = prior.min(self.target(path));
         }
         self.set_window(self.cwnd.max(prior), path);

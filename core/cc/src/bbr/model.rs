@@ -64,7 +64,7 @@ impl Bbr {
         if self.mode != Mode::ProbeBw {
             return;
         }
-        let lasted = event.now.saturating_sub(self.cycle_stamp) > self.min_rtt;
+        let lasted = event.now.saturating_sub(self.cycle.stamp) > self.least.rtt;
         let gain = self.gains().0;
         let over = match gain {
             UNIT => lasted,
@@ -83,20 +83,20 @@ impl Bbr {
     pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent) {
         let Some(sample) = event.rate else { return };
         let app_limited = sample.app_limited || sample.prior_delivered < self.app_limited_until;
-        if self.full_bw_reached || !self.rounds.start || app_limited {
+        if self.full.reached || !self.rounds.start || app_limited {
             return;
         }
-        if self.max_bw.get() >= mul_div(self.full_bw, FULL_BW_GROWTH, UNIT) {
-            self.full_bw = self.max_bw.get();
-            self.full_bw_count = 0;
+        if self.max_bw.get() >= mul_div(self.full.bw, FULL_BW_GROWTH, UNIT) {
+            self.full.bw = self.max_bw.get();
+            self.full.count = 0;
             return;
         }
-        self.full_bw_count += 1;
-        self.full_bw_reached = self.full_bw_count >= FULL_BW_ROUNDS;
+        self.full.count += 1;
+        self.full.reached = self.full.count >= FULL_BW_ROUNDS;
     }
 
     pub(super) fn check_drain(&mut self, event: &AckEvent, path: &Path) {
-        if self.mode == Mode::Startup && self.full_bw_reached {
+        if self.mode == Mode::Startup && self.full.reached {
             self.mode = Mode::Drain;
         }
         if self.mode == Mode::Drain
@@ -108,18 +108,18 @@ impl Bbr {
 
     pub(super) fn update_min_rtt(&mut self, event: &AckEvent, path: &Path) {
         let now = event.now;
-        let stamp = self.min_rtt_stamp.unwrap_or(now);
+        let stamp = self.least.stamp.unwrap_or(now);
         let expired = now > stamp.saturating_add(self.parameters.min_rtt_filter_ms.nanos());
         if let Some(rtt) = event.rtt
-            && (rtt < self.min_rtt || expired)
+            && (rtt < self.least.rtt || expired)
         {
-            self.min_rtt = rtt;
-            self.min_rtt_stamp = Some(now);
+            self.least.rtt = rtt;
+            self.least.stamp = Some(now);
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {
             self.save_cwnd();
             self.mode = Mode::ProbeRtt;
-            self.probe_rtt_done = None;
+            self.least.probe_done = None;
         }
         if self.mode == Mode::ProbeRtt {
             self.run_probe_rtt(event, path);
@@ -135,25 +135,25 @@ impl Bbr {
             .delivered
             .saturating_add(event.inflight)
             .saturating_add(1);
-        if self.probe_rtt_done.is_some() {
-            self.probe_rtt_round_done |= self.rounds.start;
-            if self.probe_rtt_round_done {
+        if self.least.probe_done.is_some() {
+            self.least.probe_round_done |= self.rounds.start;
+            if self.least.probe_round_done {
                 self.check_probe_rtt_done(event.now, path);
             }
         } else if event.inflight <= MIN_CWND_SEGMENTS * mss(path) {
-            self.probe_rtt_done = Some(
+            self.least.probe_done = Some(
                 event
                     .now
                     .saturating_add(self.parameters.probe_rtt_ms.nanos()),
             );
-            self.probe_rtt_round_done = false;
+            self.least.probe_round_done = false;
             self.rounds.restart(path.delivered);
         }
     }
 
     pub(super) fn check_probe_rtt_done(&mut self, now: Nanos, path: &Path) {
-        if self.probe_rtt_done.is_some_and(|done| now > done) {
-            self.min_rtt_stamp = Some(now);
+        if self.least.probe_done.is_some_and(|done| now > done) {
+            self.least.stamp = Some(now);
             self.leave_probe_rtt(now);
             self.restore_cwnd(path);
         }
@@ -161,6 +161,6 @@ impl Bbr {
 
     /// In the phase of PROBE_BW that pushes.
     pub(super) fn is_pushing(&self) -> bool {
-        self.mode == Mode::ProbeBw && CYCLE_GAINS[self.cycle] > UNIT
+        self.mode == Mode::ProbeBw && CYCLE_GAINS[self.cycle.index] > UNIT
     }
 }

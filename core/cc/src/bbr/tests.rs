@@ -55,10 +55,10 @@ fn the_pipe_is_full_after_three_flat_rounds() {
     for rate in [1_000_000, 1_250_000, 1_562_500, 1_600_000, 1_600_000] {
         now += RTT;
         round(&mut bbr, &mut path, now, rate, false);
-        assert!(!bbr.full_bw_reached, "{rate}");
+        assert!(!bbr.full.reached, "{rate}");
     }
     round(&mut bbr, &mut path, now + RTT, 1_600_000, false);
-    assert!(bbr.full_bw_reached);
+    assert!(bbr.full.reached);
 }
 
 /// Linux `bbr_update_bw`: a sample that the application limited counts only if it raises the
@@ -83,7 +83,7 @@ fn probe_bw_never_begins_by_draining() {
     for seed in 0..200 {
         let mut bbr = Bbr::new(&Path::new(MSS as u32), &BbrParameters::default(), seed);
         bbr.enter_probe_bw(0);
-        seen[bbr.cycle] = true;
+        seen[bbr.cycle.index] = true;
     }
     assert_eq!(seen, [true, false, true, true, true, true, true, true]);
 }

@@ -20,7 +20,7 @@ impl Bbr3 {
             let initial = rate_over(initial_window(path), path.srtt);
             self.pacing_rate = mul_div(initial, STARTUP_PACING_GAIN, UNIT);
         }
-        let rate = mul_div(self.bw, gain * (100 - PACING_MARGIN_PERCENT), UNIT * 100);
+        let rate = mul_div(self.model.bw, gain * (100 - PACING_MARGIN_PERCENT), UNIT * 100);
         if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }
@@ -58,8 +58,8 @@ impl Bbr3 {
 
     fn max_inflight(&self, path: &Path) -> u64 {
         let bytes = self
-            .bdp(self.bw, self.state.gains(&self.parameters).1, path)
-            .saturating_add(self.extra_acked.get());
+            .bdp(self.model.bw, self.state.gains(&self.parameters).1, path)
+            .saturating_add(self.aggregation.extra_acked.get());
         self.quantize(bytes, path)
     }
 
@@ -87,14 +87,14 @@ impl Bbr3 {
     pub(super) fn bound_cwnd(&mut self, path: &Path) {
         let floor = self.min_pipe(path);
         let cap = match self.state {
-            State::Down | State::Refill | State::Up => self.inflight_longterm,
+            State::Down | State::Refill | State::Up => self.model.inflight_longterm,
             State::Cruise => self.inflight_with_headroom(path),
             State::ProbeRtt => self
                 .inflight_with_headroom(path)
                 .min(self.probe_rtt_cwnd(path)),
             State::Startup | State::Drain => MAX_CWND_BYTES,
         };
-        let cap = cap.min(self.inflight_shortterm).min(MAX_CWND_BYTES);
+        let cap = cap.min(self.model.inflight_shortterm).min(MAX_CWND_BYTES);
         self.cwnd = self.cwnd.min(cap).max(floor);
     }
 }

@@ -18,28 +18,28 @@ impl Bbr3 {
 
     /// First loss of a round: the round ends when data sent after it is delivered.
     pub(super) fn note_loss(&mut self, path: &Path) {
-        if !self.loss_in_round {
-            self.loss_round_delivered = path.delivered;
+        if !self.latest.loss_in_round {
+            self.latest.round_delivered = path.delivered;
             self.save_state();
         }
-        self.loss_in_round = true;
+        self.latest.loss_in_round = true;
     }
 
     fn save_state(&mut self) {
         self.save_cwnd();
         self.undo = Undo {
             state: None,
-            bw_shortterm: self.bw_shortterm,
-            inflight_shortterm: self.inflight_shortterm,
-            inflight_longterm: self.inflight_longterm,
+            bw_shortterm: self.model.bw_shortterm,
+            inflight_shortterm: self.model.inflight_shortterm,
+            inflight_longterm: self.model.inflight_longterm,
         };
     }
 
     /// All that one ACK marks lost, taken as one burst.
     pub(super) fn on_lost(&mut self, event: &AckEvent, sample: Option<&RateSample>, path: &Path) {
         self.note_loss(path);
-        self.lost_ranges_in_round = self.lost_ranges_in_round.saturating_add(event.lost_ranges);
-        if !self.is_probe_sample {
+        self.latest.lost_ranges = self.latest.lost_ranges.saturating_add(event.lost_ranges);
+        if !self.probing.is_sample {
             return;
         }
         let (tx_in_flight, lost, app_limited) = match sample {
@@ -54,13 +54,13 @@ impl Bbr3 {
     }
 
     fn on_inflight_too_high(&mut self, now: Nanos, level: u64, app_limited: bool, path: &Path) {
-        self.prev_probe_too_high = true;
+        self.probing.prev_too_high = true;
         // One reaction per probe.
-        self.is_probe_sample = false;
+        self.probing.is_sample = false;
         if !app_limited {
             let beta = self.parameters.beta.get();
             let least = mul_div(self.target_inflight(path), beta, UNIT);
-            self.inflight_longterm = level.max(least);
+            self.model.inflight_longterm = level.max(least);
         }
         if self.state == State::Up {
             self.undo.state = Some(State::Up);
@@ -75,11 +75,11 @@ impl Bbr3 {
         sample: Option<&RateSample>,
         path: &Path,
     ) {
-        let ranges = self.lost_ranges_in_round;
-        if !self.loss_round_start {
+        let ranges = self.latest.lost_ranges;
+        if !self.latest.round_start {
             return;
         }
-        self.lost_ranges_in_round = 0;
+        self.latest.lost_ranges = 0;
         let recovering = event.in_recovery
             && self
                 .recovery_round
@@ -91,55 +91,55 @@ impl Bbr3 {
         {
             self.undo.state = Some(State::Startup);
             self.full.reached = true;
-            self.inflight_longterm = self.bdp(self.bw, UNIT, path).max(self.inflight_latest);
+            self.model.inflight_longterm = self.bdp(self.model.bw, UNIT, path).max(self.latest.inflight);
         }
     }
 
     /// Once per round with loss, outside probing: down towards what was last delivered.
     pub(super) fn adapt_lower_bounds(&mut self) {
-        if self.state.is_probing() || !self.loss_in_round {
+        if self.state.is_probing() || !self.latest.loss_in_round {
             return;
         }
-        if self.bw_shortterm == UNBOUNDED {
-            self.bw_shortterm = self.max_bw();
+        if self.model.bw_shortterm == UNBOUNDED {
+            self.model.bw_shortterm = self.max_bw();
         }
-        if self.inflight_shortterm == UNBOUNDED {
-            self.inflight_shortterm = self.cwnd;
+        if self.model.inflight_shortterm == UNBOUNDED {
+            self.model.inflight_shortterm = self.cwnd;
         }
         let beta = self.parameters.beta.get();
-        self.bw_shortterm = self.bw_latest.max(mul_div(self.bw_shortterm, beta, UNIT));
-        self.inflight_shortterm =
-            self.inflight_latest
-                .max(mul_div(self.inflight_shortterm, beta, UNIT));
+        self.model.bw_shortterm = self.latest.bw.max(mul_div(self.model.bw_shortterm, beta, UNIT));
+        self.model.inflight_shortterm =
+            self.latest.inflight
+                .max(mul_div(self.model.inflight_shortterm, beta, UNIT));
     }
 
     pub(super) fn reset_shortterm(&mut self) {
-        self.bw_shortterm = UNBOUNDED;
-        self.inflight_shortterm = UNBOUNDED;
+        self.model.bw_shortterm = UNBOUNDED;
+        self.model.inflight_shortterm = UNBOUNDED;
     }
 
     pub(super) fn reset_congestion_signals(&mut self) {
-        self.loss_in_round = false;
-        self.bw_latest = 0;
-        self.inflight_latest = 0;
+        self.latest.loss_in_round = false;
+        self.latest.bw = 0;
+        self.latest.inflight = 0;
     }
 
     /// The recovery was a mistake: bounds no lower than before it, and back to the probe that it
     /// ended.
     pub(super) fn undo_loss(&mut self, path: &Path) {
-        self.loss_in_round = false;
+        self.latest.loss_in_round = false;
         self.full.reset(0);
         let undo = self.undo;
-        self.bw_shortterm = self.bw_shortterm.max(undo.bw_shortterm);
-        self.inflight_shortterm = self.inflight_shortterm.max(undo.inflight_shortterm);
-        self.inflight_longterm = self.inflight_longterm.max(undo.inflight_longterm);
+        self.model.bw_shortterm = self.model.bw_shortterm.max(undo.bw_shortterm);
+        self.model.inflight_shortterm = self.model.inflight_shortterm.max(undo.inflight_shortterm);
+        self.model.inflight_longterm = self.model.inflight_longterm.max(undo.inflight_longterm);
         self.undo.state = None;
         match undo.state {
             Some(State::Startup) if self.state != State::Startup => {
                 self.full.reached = false;
                 if self.state != State::ProbeRtt {
                     self.enter_startup();
-                    self.ack_phase = AckPhase::Init;
+                    self.probing.ack_phase = AckPhase::Init;
                 }
             }
             Some(State::Up) if self.state.is_probe_bw() && self.state != State::Up => {

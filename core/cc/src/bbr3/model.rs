@@ -12,30 +12,30 @@ const EXTRA_ACKED_ROUNDS: u64 = 10;
 
 impl Bbr3 {
     pub(super) fn update_latest_signals(&mut self, sample: Option<&RateSample>, path: &Path) {
-        self.loss_round_start = false;
+        self.latest.round_start = false;
         let Some(sample) = sample else { return };
-        self.bw_latest = self.bw_latest.max(sample.rate);
-        self.inflight_latest = self.inflight_latest.max(sample.delivered);
-        if sample.prior_delivered >= self.loss_round_delivered {
-            self.loss_round_delivered = path.delivered;
-            self.loss_round_start = true;
+        self.latest.bw = self.latest.bw.max(sample.rate);
+        self.latest.inflight = self.latest.inflight.max(sample.delivered);
+        if sample.prior_delivered >= self.latest.round_delivered {
+            self.latest.round_delivered = path.delivered;
+            self.latest.round_start = true;
         }
     }
 
     pub(super) fn advance_latest_signals(&mut self, sample: Option<&RateSample>) {
         if let Some(sample) = sample
-            && self.loss_round_start
+            && self.latest.round_start
         {
-            self.bw_latest = sample.rate;
-            self.inflight_latest = sample.delivered;
+            self.latest.bw = sample.rate;
+            self.latest.inflight = sample.delivered;
         }
     }
 
     pub(super) fn update_congestion_signals(&mut self, sample: Option<&RateSample>, path: &Path) {
         self.update_max_bw(sample, path);
-        if self.loss_round_start {
+        if self.latest.round_start {
             self.adapt_lower_bounds();
-            self.loss_in_round = false;
+            self.latest.loss_in_round = false;
         }
     }
 
@@ -48,32 +48,32 @@ impl Bbr3 {
             .rounds
             .on_sample(sample.prior_delivered, path.delivered)
         {
-            self.rounds_since_probe_up += 1;
+            self.probing.rounds_since_up += 1;
         }
         // An application-limited sample is a lower bound: good only if it raises the maximum.
         if sample.rate >= self.max_bw() || !sample.app_limited {
-            self.max_bw[1] = self.max_bw[1].max(sample.rate);
+            self.model.max_bw[1] = self.model.max_bw[1].max(sample.rate);
         }
     }
 
     /// A ProbeBW cycle is over; its maximum counts for one more.
     pub(super) fn advance_max_bw(&mut self) {
-        if self.max_bw[1] > 0 {
-            self.max_bw = [self.max_bw[1], 0];
+        if self.model.max_bw[1] > 0 {
+            self.model.max_bw = [self.model.max_bw[1], 0];
         }
     }
 
     pub(super) fn update_extra_acked(&mut self, event: &AckEvent) {
-        let span = event.now.saturating_sub(self.extra_acked_start);
-        let mut expected = bytes_over(self.bw, span);
-        if self.extra_acked_delivered <= expected {
-            self.extra_acked_delivered = 0;
-            self.extra_acked_start = event.now;
+        let span = event.now.saturating_sub(self.aggregation.start);
+        let mut expected = bytes_over(self.model.bw, span);
+        if self.aggregation.delivered <= expected {
+            self.aggregation.delivered = 0;
+            self.aggregation.start = event.now;
             expected = 0;
         }
-        self.extra_acked_delivered = self.extra_acked_delivered.saturating_add(event.delivered);
+        self.aggregation.delivered = self.aggregation.delivered.saturating_add(event.delivered);
         let extra = self
-            .extra_acked_delivered
+            .aggregation.delivered
             .saturating_sub(expected)
             .min(self.cwnd);
         let window = if self.full.reached {
@@ -81,7 +81,7 @@ impl Bbr3 {
         } else {
             1
         };
-        self.extra_acked.update(window, self.rounds.count, extra);
+        self.aggregation.extra_acked.update(window, self.rounds.count, extra);
     }
 
     pub(super) fn check_full_pipe(&mut self, sample: Option<&RateSample>) {

@@ -28,7 +28,7 @@ impl Bbr3 {
             self.save_cwnd();
             self.state = State::ProbeRtt;
             self.min_rtt.done = None;
-            self.ack_phase = super::AckPhase::ProbeStopping;
+            self.probing.ack_phase = super::AckPhase::ProbeStopping;
             self.rounds.restart(path.delivered);
         }
         if self.state == State::ProbeRtt {
@@ -78,7 +78,7 @@ impl Bbr3 {
     }
 
     pub(super) fn probe_rtt_cwnd(&self, path: &Path) -> u64 {
-        self.bdp(self.bw, PROBE_RTT_CWND_GAIN, path)
+        self.bdp(self.model.bw, PROBE_RTT_CWND_GAIN, path)
             .max(self.min_pipe(path))
     }
 }

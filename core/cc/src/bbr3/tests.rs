@@ -51,7 +51,7 @@ fn vectors_draft_gains_and_windows_of_the_states() {
     ] {
         assert_eq!(state.gains(&bbr.parameters).0, pacing);
         assert_eq!(
-            bbr.bdp(bbr.bw, state.gains(&bbr.parameters).1, &path),
+            bbr.bdp(bbr.model.bw, state.gains(&bbr.parameters).1, &path),
             window
         );
     }
@@ -65,11 +65,11 @@ fn vectors_draft_gains_and_windows_of_the_states() {
 fn headroom() {
     let (mut bbr, path) = moved(1);
     assert_eq!(bbr.inflight_with_headroom(&path), UNBOUNDED);
-    bbr.inflight_longterm = 100_000;
+    bbr.model.inflight_longterm = 100_000;
     assert_eq!(bbr.inflight_with_headroom(&path), 85_000);
-    bbr.inflight_longterm = 6_000;
+    bbr.model.inflight_longterm = 6_000;
     assert_eq!(bbr.inflight_with_headroom(&path), 5_000);
-    bbr.inflight_longterm = 2_000;
+    bbr.model.inflight_longterm = 2_000;
     assert_eq!(bbr.inflight_with_headroom(&path), 4_000);
 }
 
@@ -79,15 +79,15 @@ fn vectors_draft_the_short_term_model_goes_down_by_beta_at_most() {
     let (mut bbr, path) = moved(1);
     bbr.state = State::Cruise;
     bbr.note_loss(&path);
-    bbr.bw_latest = 1_900_000;
-    bbr.inflight_latest = 10_000;
+    bbr.latest.bw = 1_900_000;
+    bbr.latest.inflight = 10_000;
     let cwnd = bbr.cwnd;
     bbr.adapt_lower_bounds();
-    assert_eq!(bbr.bw_shortterm, 1_900_000);
-    assert_eq!(bbr.inflight_shortterm, cwnd * 7 / 10);
-    bbr.bw_latest = 0;
+    assert_eq!(bbr.model.bw_shortterm, 1_900_000);
+    assert_eq!(bbr.model.inflight_shortterm, cwnd * 7 / 10);
+    bbr.latest.bw = 0;
     bbr.adapt_lower_bounds();
-    assert_eq!(bbr.bw_shortterm, 1_330_000);
+    assert_eq!(bbr.model.bw_shortterm, 1_330_000);
 }
 
 /// §"Probing for Bandwidth In ProbeBW": more than 2 % lost ends UP and bounds the flight where the
@@ -97,7 +97,7 @@ fn vectors_draft_two_percent_loss_ends_a_probe_once() {
     let (mut bbr, mut path) = moved(1);
     bbr.started = true;
     bbr.state = State::Up;
-    bbr.is_probe_sample = true;
+    bbr.probing.is_sample = true;
     bbr.cwnd = 200_000;
     let mut event = ack(SECOND);
     event.lost = 2_000;
@@ -112,11 +112,11 @@ fn vectors_draft_two_percent_loss_ends_a_probe_once() {
     bbr.on_lost(&event, Some(&s), &path);
     assert_eq!(bbr.state, State::Down);
     // Before the burst: 178 segments, 2 of them lost; 2 % of 178 less 2 is 1.56, over 0.98 1.59.
-    assert_eq!(bbr.inflight_longterm, 178_000 + 1_591);
-    assert!(bbr.prev_probe_too_high);
+    assert_eq!(bbr.model.inflight_longterm, 178_000 + 1_591);
+    assert!(bbr.probing.prev_too_high);
     s.lost = 50_000;
     bbr.on_lost(&event, Some(&s), &path);
-    assert_eq!(bbr.inflight_longterm, 179_591, "one reaction per probe");
+    assert_eq!(bbr.model.inflight_longterm, 179_591, "one reaction per probe");
 }
 
 /// Appendix "Handling Spurious Fast Recovery".
@@ -124,13 +124,13 @@ fn vectors_draft_two_percent_loss_ends_a_probe_once() {
 fn vectors_draft_a_spurious_loss_gives_the_bounds_and_the_probe_back() {
     let (mut bbr, path) = moved(1);
     bbr.state = State::Up;
-    bbr.is_probe_sample = true;
+    bbr.probing.is_sample = true;
     bbr.note_loss(&path);
     bbr.undo.state = Some(State::Up);
-    bbr.inflight_longterm = 70_000;
+    bbr.model.inflight_longterm = 70_000;
     bbr.start_down(SECOND, &path);
     bbr.on_spurious(SECOND, &path);
-    assert_eq!(bbr.inflight_longterm, UNBOUNDED);
+    assert_eq!(bbr.model.inflight_longterm, UNBOUNDED);
     assert_eq!(bbr.state, State::Refill);
 }
 
@@ -142,7 +142,7 @@ fn vectors_draft_an_idle_flow_need_not_probe_the_rtt() {
         bbr.state = State::Cruise;
         bbr.on_ack(&ack(SECOND), &path);
         // Within the two seconds for which a probe for bandwidth waits.
-        bbr.cycle_stamp = 6 * SECOND;
+        bbr.probing.cycle_stamp = 6 * SECOND;
         path.delivered += MSS;
         let now = 7 * SECOND;
         if idles {
@@ -166,11 +166,11 @@ fn vectors_draft_a_spurious_timeout_gives_the_bounds_and_the_window_back() {
     bbr.cwnd = 150_000;
     bbr.on_rto(SECOND, &path);
     assert_eq!(bbr.cwnd, path.inflight + MSS);
-    bbr.inflight_shortterm = 50_000;
-    bbr.bw_shortterm = 500_000;
+    bbr.model.inflight_shortterm = 50_000;
+    bbr.model.bw_shortterm = 500_000;
     bbr.on_spurious(SECOND, &path);
     assert_eq!(
-        (bbr.inflight_shortterm, bbr.bw_shortterm),
+        (bbr.model.inflight_shortterm, bbr.model.bw_shortterm),
         (UNBOUNDED, UNBOUNDED)
     );
     assert_eq!((bbr.cwnd, bbr.state), (150_000, State::Cruise));
@@ -179,15 +179,15 @@ fn vectors_draft_a_spurious_timeout_gives_the_bounds_and_the_window_back() {
 /// §"Time Scale for Bandwidth Probing": 2 to 3 s, and 62 or 63 rounds (or a window's worth).
 #[test]
 fn vectors_draft_the_wait_between_probes() {
-    let mut waits: Vec<Nanos> = (0..100).map(|seed| moved(seed).0.probe_wait).collect();
+    let mut waits: Vec<Nanos> = (0..100).map(|seed| moved(seed).0.probing.wait).collect();
     waits.sort_unstable();
     assert!(waits[0] >= 2 * SECOND && waits[99] < 3 * SECOND);
     assert!(waits[0] < 2_100_000_000 && waits[99] > 2_900_000_000);
     let (mut bbr, path) = moved(1);
-    bbr.cycle_stamp = 0;
-    bbr.rounds_since_probe_up = 62;
+    bbr.probing.cycle_stamp = 0;
+    bbr.probing.rounds_since_up = 62;
     assert!(!bbr.is_time_to_probe(SECOND, &path));
-    bbr.rounds_since_probe_up = 63;
+    bbr.probing.rounds_since_up = 63;
     assert!(bbr.is_time_to_probe(SECOND, &path));
 }
 
@@ -196,23 +196,23 @@ fn vectors_draft_the_wait_between_probes() {
 fn vectors_draft_the_long_term_bound_rises_exponentially_while_it_is_the_limit() {
     let (mut bbr, mut path) = moved(1);
     bbr.started = true;
-    bbr.inflight_longterm = 100_000;
+    bbr.model.inflight_longterm = 100_000;
     bbr.cwnd = 100_000;
     bbr.state = State::Up;
     bbr.raise_longterm_slope(&path);
     let mut raises = Vec::new();
     for _ in 0..4 {
-        let before = bbr.inflight_longterm;
+        let before = bbr.model.inflight_longterm;
         let window = bbr.cwnd / MSS;
         for n in 0..window {
             path.delivered += MSS;
             bbr.rounds.start = n + 1 == window;
             let mut event = ack(SECOND);
             event.cwnd_limited = true;
-            bbr.cwnd = bbr.inflight_longterm;
+            bbr.cwnd = bbr.model.inflight_longterm;
             bbr.probe_longterm_upward(&event, &path);
         }
-        raises.push((bbr.inflight_longterm - before) / MSS);
+        raises.push((bbr.model.inflight_longterm - before) / MSS);
     }
     assert_eq!(raises, [1, 2, 4, 8]);
 }

@@ -40,7 +40,7 @@ fn s2n_quic_inflight_with_headroom() {
     let (mut bbr, path) = known();
     assert_eq!(bbr.inflight_with_headroom(&path), UNBOUNDED);
     for (longterm, left) in [(10_000, 8_500), (1000, 4_800)] {
-        bbr.inflight_longterm = longterm;
+        bbr.model.inflight_longterm = longterm;
         assert_eq!(bbr.inflight_with_headroom(&path), left);
     }
 }
@@ -104,8 +104,8 @@ fn s2n_quic_bound_cwnd_for_model() {
     let (mut bbr, path) = known();
     let mut bounded = |state, longterm, shortterm| {
         bbr.state = state;
-        bbr.inflight_longterm = longterm;
-        bbr.inflight_shortterm = shortterm;
+        bbr.model.inflight_longterm = longterm;
+        bbr.model.inflight_shortterm = shortterm;
         bbr.cwnd = 100_000;
         bbr.bound_cwnd(&path);
         bbr.cwnd

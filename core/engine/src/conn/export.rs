@@ -29,7 +29,7 @@ impl Conn {
 
     /// Its flows are told again which prefix has begun it. How many packets they hold.
     pub(crate) fn restore_prefix(&mut self) -> usize {
-        let prefix = self.bucket;
+        let prefix = self.books.bucket;
         let flows = self.flows.iter_mut().flatten();
         flows
             .map(|flow| {

@@ -26,18 +26,8 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        let mut syn = Syn::read(segment);
         let known = self.ends[from.index()].syn;
-        let mut ambiguous = false;
-        if let Some(known) = known.filter(|known| known.iss == syn.iss) {
-            ambiguous = !known.offers_the_same(&syn);
-            (syn.first_tsval, syn.listened) = (known.first_tsval, known.listened);
-            if self.gate.is_some() {
-                // Its receiver has taken the first, and takes no more of this than its timestamp.
-                let tsval = syn.tsval;
-                syn = Syn { tsval, ..known };
-            }
-        }
+        let (syn, ambiguous) = self.read_syn(segment, known);
         let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
         if first && self.pass.is_some() {
             // What the other side has said without an answer is no reason to leave this one alone.
@@ -79,6 +69,22 @@ impl Conn {
             Some(reason) => self.pass_on(ctx, from, &inserted, pkt, reason),
             None => ctx.emit(pkt, from.other(), &inserted),
         }
+    }
+
+    /// What a SYN says of an end of which this one is `known`; and whether the two contradict each other.
+    fn read_syn(&self, segment: &Segment, known: Option<Syn>) -> (Syn, bool) {
+        let mut syn = Syn::read(segment);
+        let Some(known) = known.filter(|known| known.iss == syn.iss) else {
+            return (syn, false);
+        };
+        let ambiguous = !known.offers_the_same(&syn);
+        (syn.first_tsval, syn.listened) = (known.first_tsval, known.listened);
+        if self.gate.is_some() {
+            // Its receiver has taken the first, and takes no more of this than its timestamp.
+            let tsval = syn.tsval;
+            syn = Syn { tsval, ..known };
+        }
+        (syn, ambiguous)
     }
 
     /// The end at `from` has answered the SYN of the other one.
@@ -176,13 +182,12 @@ impl Conn {
         *self = Conn {
             armed_at: self.armed_at,
             began: self.began,
-            half_open: self.half_open,
-            followed: self.followed,
+            books: self.books,
             peer: self.peer.take(),
             ..Conn::new(
                 self.key,
                 self.first_end,
-                self.bucket,
+                self.books.bucket,
                 ctx.now,
                 self.seed.wrapping_add(1),
             )
@@ -336,7 +341,7 @@ impl Conn {
             peer_iss: peer.iss,
             near_us: 0,
             seed: self.seed,
-            prefix: self.bucket,
+            prefix: self.books.bucket,
         }
     }
 

@@ -11,7 +11,7 @@ use windlass_wire::FlowKey;
 use super::gate::{Gate, Known};
 use super::sight::Sight;
 use super::syn::Syn;
-use super::{Conn, End};
+use super::{Books, Conn, End};
 use crate::admission::Bucket;
 use crate::context::Context;
 use crate::decide::Verdict;
@@ -126,6 +126,15 @@ impl Introduction {
     }
 }
 
+/// What two boxes know of it of each other.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(super) struct Standby {
+    /// The other box has told of it.
+    pub is_introduced: bool,
+    /// When the other box was told of it.
+    told: Option<Box<Told>>,
+}
+
 /// When a connection was told to another box, and how far it was.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Told {
@@ -162,7 +171,7 @@ impl Conn {
                 .each_ref()
                 .map(|flow| flow.as_ref().and_then(|flow| flow.introduce())),
         };
-        self.told = Some(Box::new(Told {
+        self.standby.told = Some(Box::new(Told {
             at: now,
             bytes: bytes_of(gate),
             listener,
@@ -171,7 +180,7 @@ impl Conn {
     }
 
     fn is_news(&self, gate: &Gate, now: Nanos, listener: u32) -> bool {
-        let told = self.told.as_ref();
+        let told = self.standby.told.as_ref();
         let Some(told) = told.filter(|told| told.listener == listener) else {
             return true;
         };
@@ -201,7 +210,8 @@ impl Conn {
         let mut gate = Gate::new([&syns[0], &syns[1]], ctx.now);
         gate.resume(ctx.now, introduction.known);
         conn.gate = Some(Box::new(gate));
-        (conn.open, conn.half_open, conn.is_introduced) = (true, false, true);
+        (conn.open, conn.books.half_open) = (true, false);
+        conn.standby.is_introduced = true;
         conn.peer = introduction.peer.clone();
         if let Some(peer) = &mut conn.peer {
             peer.stop();
@@ -251,8 +261,11 @@ impl Conn {
     /// The same connection, as another box tells of it later.
     pub(crate) fn replace(&mut self, newer: Conn) {
         *self = Conn {
-            bucket: self.bucket,
-            followed: self.followed,
+            books: Books {
+                bucket: self.books.bucket,
+                followed: self.books.followed,
+                ..newer.books
+            },
             armed_at: self.armed_at,
             ..newer
         };
@@ -260,19 +273,19 @@ impl Conn {
 
     /// Nothing has been seen of it here yet: another box knows it better.
     pub(crate) fn is_only_introduced(&self) -> bool {
-        self.is_introduced && self.sight.is_some()
+        self.standby.is_introduced && self.sight.is_some()
     }
 
     /// True once, after it was adopted.
     pub(crate) fn take_adopted(&mut self) -> bool {
-        let adopted = self.is_introduced && self.sight.is_none();
-        self.is_introduced &= !adopted;
+        let adopted = self.standby.is_introduced && self.sight.is_none();
+        self.standby.is_introduced &= !adopted;
         adopted
     }
 
     /// True once, when it has been closed after another box was told of it.
     pub(crate) fn take_closed(&mut self) -> bool {
-        self.closed && self.told.take().is_some()
+        self.closed && self.standby.told.take().is_some()
     }
 
     /// It may have gone on elsewhere: another box says so, and here nothing has come for a while.

@@ -1,6 +1,7 @@
 //! A connection: its two directions, its timers, its end. `handshake` knows its beginning, `gate` what its
 //! ends accept, `refusal` what becomes of the rest, `sight` what is done when packets have gone by unseen.
 
+mod change;
 mod export;
 mod gate;
 mod handshake;
@@ -18,18 +19,17 @@ use windlass_wire::{Flags, FlowKey, Segment};
 
 use crate::admission::Bucket;
 use crate::context::Context;
-use crate::counters::Counters;
-use crate::decide::{Decide, Drawn, Generation};
+use crate::decide::Drawn;
 use crate::flow::Flow;
 use crate::maybe::Maybe;
 use crate::peer::Peer;
-use crate::verdicts::Verdicts;
-use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing, TenantId};
+use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing};
 
+pub(crate) use change::Change;
 pub(crate) use export::Algorithms;
 use gate::Gate;
 pub(crate) use gate::Known;
-use introduction::Told;
+use introduction::Standby;
 pub use introduction::{Introduced, Introduction};
 use sight::Sight;
 pub(crate) use stranger::{Insight, Stranger};
@@ -60,15 +60,15 @@ struct SynCopy {
     partial_at: u16,
 }
 
-/// Another policy takes charge.
-pub(crate) struct Change<'a> {
-    pub policy: &'a dyn Decide,
-    pub generation: Generation,
-    /// The new number of each tenant.
-    pub tenants: &'a [Option<TenantId>],
-    pub now: Nanos,
-    pub verdicts: &'a mut Verdicts,
-    pub counters: &'a mut Counters,
+/// Where the engine counts it.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+pub(crate) struct Books {
+    /// With those of its prefix.
+    pub bucket: Bucket,
+    /// Among the handshakes under way.
+    pub half_open: bool,
+    /// Whoever feeds the engine has been told that its packets are wanted.
+    pub followed: bool,
 }
 
 /// A connection in the table.
@@ -101,20 +101,15 @@ pub(crate) struct Conn {
     peer: Option<Box<Peer>>,
     pub last_seen: Nanos,
     pub began: Nanos,
-    /// Where it is counted.
-    pub bucket: Bucket,
-    /// It is counted among the handshakes under way.
-    pub half_open: bool,
-    /// Whoever feeds the engine has been told that its packets are wanted.
-    pub followed: bool,
-    /// Another box has told of it.
-    is_introduced: bool,
-    /// When another box was told of it.
-    told: Option<Box<Told>>,
+    pub books: Books,
+    standby: Standby,
     /// When the wheel will call, if it will.
     pub armed_at: Maybe,
     seed: u64,
 }
+
+/// What a connection takes, bytes, beside its gate and its flows: a flood makes many of them.
+const _: () = assert!(size_of::<Conn>() <= 352);
 
 impl Conn {
     pub(crate) fn new(
@@ -141,11 +136,12 @@ impl Conn {
             peer: None,
             last_seen: now,
             began: now,
-            bucket,
-            half_open: true,
-            followed: false,
-            is_introduced: false,
-            told: None,
+            books: Books {
+                bucket,
+                half_open: true,
+                followed: false,
+            },
+            standby: Standby::default(),
             armed_at: Maybe::NONE,
             seed,
         }
@@ -280,38 +276,21 @@ impl Conn {
     ) {
         let mut shown_window = segment.window;
         let mut advanced = false;
-        if let Some(flow) = self.flows[from.other().index()]
-            .as_mut()
-            .filter(|_| segment.flags.has(Flags::ACK))
+        if segment.flags.has(Flags::ACK)
+            && let Some(ack) = self.take_ack(ctx, from, segment, pkt)
+            && let Some(flow) = &mut self.flows[from.other().index()]
         {
-            let ack = flow.on_ack(ctx, segment, pkt);
-            if let Some(reason) = flow.passing() {
-                ctx.counters.pass(reason);
-            }
-            let last = self.ends[from.other().index()].fin;
-            if last {
-                flow.end_transfer();
-            }
-            if let Some((verdict, transfer)) = flow.take_transfer(ctx) {
-                let key = &segment.key.reversed();
-                ctx.policy.learn(&verdict, key, &transfer, ctx.now);
-            }
-            match ack {
-                Some(ack) if Flow::is_pure_ack(segment) => {
-                    flow.show_ack(ctx, segment, pkt, ack);
-                    flow.pump(ctx);
-                    if let Some(flow) = &mut self.flows[from.index()] {
-                        flow.note_latest(segment, segment.window);
-                    }
-                    return;
+            if Flow::is_pure_ack(segment) {
+                flow.show_ack(ctx, segment, pkt, ack);
+                flow.pump(ctx);
+                if let Some(flow) = &mut self.flows[from.index()] {
+                    flow.note_latest(segment, segment.window);
                 }
-                Some(ack) => {
-                    advanced = flow.rewrite_ack(ctx, segment, pkt, ack);
-                    if flow.enforcing() {
-                        shown_window = flow.shown_fields().1;
-                    }
-                }
-                None => {}
+                return;
+            }
+            advanced = flow.rewrite_ack(ctx, segment, pkt, ack);
+            if flow.enforcing() {
+                shown_window = flow.shown_fields().1;
             }
         }
         match &mut self.flows[from.index()] {
@@ -342,6 +321,30 @@ impl Conn {
             }
             flow.pump(ctx);
         }
+    }
+
+    /// Takes in what `segment` acknowledges: the offset, if that means anything to the flow toward its source.
+    fn take_ack<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) -> Option<u64> {
+        let flow = self.flows[from.other().index()].as_mut()?;
+        let ack = flow.on_ack(ctx, segment, pkt);
+        if let Some(reason) = flow.passing() {
+            ctx.counters.pass(reason);
+        }
+        let last = self.ends[from.other().index()].fin;
+        if last {
+            flow.end_transfer();
+        }
+        if let Some((verdict, transfer)) = flow.take_transfer(ctx) {
+            let key = &segment.key.reversed();
+            ctx.policy.learn(&verdict, key, &transfer, ctx.now);
+        }
+        ack
     }
 
     /// Where both directions are enforced, held packets repeat what the other flow has shown, and
@@ -414,7 +417,7 @@ impl Conn {
     /// True once, when its handshake is not under way any more, or does not matter.
     pub(crate) fn end_half_open(&mut self) -> bool {
         let over = self.open || self.closed || self.pass.is_some();
-        over && std::mem::take(&mut self.half_open)
+        over && std::mem::take(&mut self.books.half_open)
     }
 
     /// The name of the connection with the end on `side` first.
@@ -423,27 +426,6 @@ impl Conn {
             self.key
         } else {
             self.key.reversed()
-        }
-    }
-
-    /// What another policy says of the directions that are governed.
-    pub(crate) fn adopt(&mut self, change: &mut Change<'_>) {
-        self.bound = None;
-        for side in [Side::Inside, Side::Outside] {
-            // The number of a rule is of the old policy's.
-            self.ends[side.index()].drawn = None;
-            let verdict = change
-                .policy
-                .classify(&self.key_from(side), side, change.now);
-            let Some(flow) = &mut self.flows[side.index()] else {
-                continue;
-            };
-            match verdict {
-                Some(verdict) => {
-                    change.counters.flows_switched += u64::from(flow.adopt(&verdict, change))
-                }
-                None => flow.leave_alone(change),
-            }
         }
     }
 

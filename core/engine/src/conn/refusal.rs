@@ -50,28 +50,8 @@ impl Conn {
         if refusal == Refusal::EarlyReset {
             self.let_go(ctx, PassReason::Closed);
         }
-        let flow = self.flows[from.index()].as_mut();
-        if let Some(flow) = flow.filter(|flow| flow.passing().is_none()) {
-            match refusal {
-                // Its receiver repeats its acknowledgement, and so does the box in its place.
-                Refusal::Known => {
-                    ctx.counters.known_data += 1;
-                    return flow.on_data(ctx, &segment, pkt);
-                }
-                Refusal::BeyondEdge | Refusal::Probe if flow.police_refused(ctx, &segment, pkt) => {
-                    return;
-                }
-                // It shows the other end a window that the box has not: from here on the box shows none.
-                Refusal::BeyondEdge | Refusal::Probe if flow.has_another_edge(&segment) => {
-                    self.let_go(ctx, PassReason::OneWay);
-                }
-                Refusal::BeyondEdge
-                | Refusal::Probe
-                | Refusal::EarlyReset
-                | Refusal::Overtaken
-                | Refusal::BehindProbe
-                | Refusal::Unacceptable(_) => {}
-            }
+        if self.is_for_its_flow(ctx, from, &segment, pkt, refusal) {
+            return;
         }
         let acknowledged = self.flows[from.other().index()].as_ref();
         let hidden = matches!(refusal, Refusal::Overtaken | Refusal::BehindProbe);
@@ -90,6 +70,43 @@ impl Conn {
             (None, _) => PassReason::OutOfWindow,
         });
         ctx.emit(pkt, from.other(), &segment);
+    }
+
+    /// A refused segment that the flow of its data has an answer to. True if the packet is the flow's now.
+    fn is_for_its_flow<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+        refusal: Refusal,
+    ) -> bool {
+        let flow = self.flows[from.index()].as_mut();
+        let Some(flow) = flow.filter(|flow| flow.passing().is_none()) else {
+            return false;
+        };
+        match refusal {
+            // Its receiver repeats its acknowledgement, and so does the box in its place.
+            Refusal::Known => {
+                ctx.counters.known_data += 1;
+                flow.on_data(ctx, segment, pkt);
+                return true;
+            }
+            Refusal::BeyondEdge | Refusal::Probe if flow.police_refused(ctx, segment, pkt) => {
+                return true;
+            }
+            // It shows the other end a window that the box has not: from here on the box shows none.
+            Refusal::BeyondEdge | Refusal::Probe if flow.has_another_edge(segment) => {
+                self.let_go(ctx, PassReason::OneWay);
+            }
+            Refusal::BeyondEdge
+            | Refusal::Probe
+            | Refusal::EarlyReset
+            | Refusal::Overtaken
+            | Refusal::BehindProbe
+            | Refusal::Unacceptable(_) => {}
+        }
+        false
     }
 
     /// An end whose every segment is refused, while the box's own time-outs pass without an answer:

@@ -187,7 +187,7 @@ impl Conn {
         }
         self.tell_shown_edges();
         ctx.counters.sight_regained += 1;
-        if self.is_introduced {
+        if self.standby.is_introduced {
             ctx.counters.adopted += 1;
             ctx.counters.flows_governed += self.flows.iter().flatten().count() as u64;
         }

@@ -152,10 +152,10 @@ impl Engine {
             self.table.insert(&conn.key, index);
             conn.armed_at = Maybe::NONE;
             let held = conn.restore_prefix();
-            self.held.restore(conn.bucket, held);
+            self.held.restore(conn.books.bucket, held);
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
-            if conn.followed {
-                self.follows.push((conn.key, Some(index)));
+            if conn.books.followed {
+                self.news.follows.push((conn.key, Some(index)));
             }
         }
         carried

@@ -77,7 +77,10 @@ impl Engine {
         let (mut ctx, conns, _) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         if conn.is_only_introduced() {
-            let place = (conn.bucket, ctx.limits.flows as u64 ^ u64::from(index));
+            let place = (
+                conn.books.bucket,
+                ctx.limits.flows as u64 ^ u64::from(index),
+            );
             if let Some(newer) = Conn::introduced(introduced, &mut ctx, place) {
                 conn.replace(newer);
             }
@@ -118,33 +121,33 @@ impl Engine {
         let only = |index: &u32| self.conns[*index as usize].is_only_introduced();
         if let Some(index) = index.filter(only) {
             // Its packets are still wanted.
-            self.conns[index as usize].followed = false;
+            self.conns[index as usize].books.followed = false;
             self.forget(index);
         }
     }
 
     /// Tells `each` of the connections that were introduced, and have been seen here since the last call.
     pub fn take_adopted(&mut self, each: impl FnMut(FlowKey)) {
-        self.adopted.drain(..).for_each(each);
+        self.news.adopted.drain(..).for_each(each);
     }
 
     /// It is followed here. Of those beyond a limit, other engines of this box may keep what they were told.
     pub(super) fn note_adopted(&mut self, key: FlowKey) {
-        if self.adopted.len() < UNTOLD_MAX {
-            self.adopted.push(key);
+        if self.news.adopted.len() < UNTOLD_MAX {
+            self.news.adopted.push(key);
         }
     }
 
     /// It has ended, or seems to.
     pub(super) fn note_ended(&mut self, key: FlowKey) {
-        if self.ended.len() < UNTOLD_MAX {
-            self.ended.push(key);
+        if self.news.ended.len() < UNTOLD_MAX {
+            self.news.ended.push(key);
         }
     }
 
     /// Tells `each` of the connections that have ended since the last call.
     pub fn take_ended(&mut self, each: impl FnMut(FlowKey)) {
-        self.ended.drain(..).for_each(each);
+        self.news.ended.drain(..).for_each(each);
     }
 
     fn arm_again(&mut self, index: u32, now: Nanos) {

@@ -62,13 +62,13 @@ impl Engine {
         self.table.remove(&conn.key, index);
         self.wheel.cancel(index);
         self.expected -= usize::from(conn.is_only_introduced() && self.expected > 0);
-        if conn.followed {
-            self.follows.push((conn.key, None));
+        if conn.books.followed {
+            self.news.follows.push((conn.key, None));
         }
-        if conn.half_open {
-            self.admission.end_handshake(conn.bucket);
+        if conn.books.half_open {
+            self.admission.end_handshake(conn.books.bucket);
         }
-        self.admission.end(conn.bucket);
+        self.admission.end(conn.books.bucket);
     }
 
     /// Makes room for another handshake.
@@ -118,7 +118,7 @@ impl Engine {
 /// The handshake that began then in this place of the slab has not ended.
 fn is_under_way(conns: &Slab<Conn>, index: u32, began: Nanos) -> bool {
     let conn = conns.get(index as usize);
-    conn.is_some_and(|conn| conn.began == began && conn.half_open)
+    conn.is_some_and(|conn| conn.began == began && conn.books.half_open)
 }
 
 /// A SYN that begins a connection.

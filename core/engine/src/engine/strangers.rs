@@ -52,7 +52,7 @@ impl Engine {
                 return;
             }
             self.counters.strangers += 1;
-            self.follows.push((key, Some(NO_NUMBER)));
+            self.news.follows.push((key, Some(NO_NUMBER)));
         }
         let first_end = if swapped { from.other() } else { from };
         let stranger = strangers.all.entry(key);
@@ -69,7 +69,7 @@ impl Engine {
                     self.introduced(now, &introduced, pool, out);
                 }
                 if self.table.get(&key, &self.conns).is_none() {
-                    self.follows.push((key, None));
+                    self.news.follows.push((key, None));
                 }
             }
         }
@@ -78,7 +78,7 @@ impl Engine {
     fn stop_watching(&mut self, key: &FlowKey) {
         let watched = self.strangers.as_mut().and_then(|all| all.all.remove(key));
         if watched.is_some() {
-            self.follows.push((*key, None));
+            self.news.follows.push((*key, None));
         }
     }
 
@@ -91,7 +91,7 @@ impl Engine {
             return;
         }
         strangers.looked_at = now;
-        let (follows, limit) = (&mut self.follows, self.limits.stranger_timeout);
+        let (follows, limit) = (&mut self.news.follows, self.limits.stranger_timeout);
         strangers.all.retain(|key, stranger| {
             let stays = now < stranger.since + limit;
             if !stays {

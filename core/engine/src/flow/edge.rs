@@ -91,7 +91,7 @@ impl Flow {
             // It waits in a queue on its way: no more than the path has carried, and what it may carry next.
             let starts = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
             let next = match starts {
-                true if self.cold.growth.read().goes_on() => 2 * carried,
+                true if self.cold.growth.get().is_none_or(Growth::goes_on) => 2 * carried,
                 true => carried + carried / 4,
                 false => carried,
             };
@@ -111,7 +111,11 @@ impl Flow {
         if !self.in_charge() {
             return self.receiver_edge;
         }
-        let queue = self.queue_allowance();
+        self.target_edge_ahead(held_limit, self.queue_allowance())
+    }
+
+    /// The same for a sender that may be ahead by `queue`, which is [`Flow::queue_allowance`].
+    pub(super) fn target_edge_ahead(&self, held_limit: u64, queue: u64) -> u64 {
         let by_window = self.board.una()
             + self.host.control().cwnd
             + self.board.sacked_bytes()

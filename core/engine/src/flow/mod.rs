@@ -472,14 +472,14 @@ impl Flow {
         if self.hands.pass.is_some() {
             return None;
         }
-        let timers = [
-            self.timers.rto_at.get(),
-            self.timers.probe_at.get(),
-            self.timers.rack_at.get(),
-            self.view.poll_at(),
+        let least = Maybe::least([
+            self.timers.rto_at,
+            self.timers.probe_at,
+            self.timers.rack_at,
+            self.view.poll_at().into(),
             self.waits_until(),
-        ];
-        timers.into_iter().flatten().min()
+        ]);
+        least.get()
     }
 
     /// Time has passed.

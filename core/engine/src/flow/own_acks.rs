@@ -58,7 +58,7 @@ impl Flow {
             return;
         }
         let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
-        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
+        let target = self.target_edge_ahead(ctx.limits.held_bytes_per_flow, allowance);
         if self.edge_gain(self.view.ack(), target) < least {
             return;
         }

@@ -127,17 +127,13 @@ impl Flow {
     }
 
     /// When a flow that is limited so wants to be called.
-    pub(super) fn waits_until(&self) -> Option<Nanos> {
+    pub(super) fn waits_until(&self) -> Maybe {
         match self.pacing.limited_by {
-            LimitedBy::Pacing | LimitedBy::Guess => Some(self.pacing.pacer.next),
-            LimitedBy::Tenant => self.pacing.turn.get(),
-            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at),
-            LimitedBy::Receiver => self
-                .timers
-                .persist_at
-                .get()
-                .filter(|_| self.board.inflight() == 0),
-            LimitedBy::Cwnd => None,
+            LimitedBy::Pacing | LimitedBy::Guess => Maybe::some(self.pacing.pacer.next),
+            LimitedBy::Tenant => self.pacing.turn,
+            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at).into(),
+            LimitedBy::Receiver if self.board.inflight() == 0 => self.timers.persist_at,
+            LimitedBy::Receiver | LimitedBy::Cwnd => Maybe::NONE,
         }
     }
 }

@@ -74,34 +74,15 @@ fn read_one(value: Value<'_>, pairs: u64, catalog: &Catalog) -> Result<Group, Wr
         Some(value) => index(&value, pairs, "pair")?,
         None => 0,
     };
-    let around = match section.take("pairs") {
-        Some(value) => {
-            value.integer(1..=pairs - pair as u64, "pairs, from that of pair on")? as usize
-        }
-        None => 1,
-    };
+    let around = section.take("pairs").map(|value| {
+        let most = pairs - pair as u64;
+        value.integer(1..=most, "pairs, from that of pair on")
+    });
+    let around = around.transpose()?.unwrap_or(1) as usize;
     let sizes = section.take("sizes");
     let sizes = sizes.map(|v| v.word(&Sizes::ALL)).transpose()?;
     let control = section.take("congestion_control");
-    let transport = section.take("transport");
-    let carrier = transport
-        .as_ref()
-        .map(|v| v.word(&TRANSPORTS))
-        .transpose()?;
-    let carrier = carrier.unwrap_or_default();
-    if let Some(value) = transport
-        .as_ref()
-        .filter(|_| carrier == Transport::Quic && at_once > 0)
-    {
-        let what = "transfers over QUIC begin at their times";
-        let help = "leave at_once out, or take transport = \"tcp\"";
-        return Err(Wrong::new(value.span(), what, help));
-    }
-    if let Some(value) = transport.filter(|_| carrier == Transport::Quic && pause_ns > 0) {
-        let what = "windlass send does not pause";
-        let help = "leave write_kb and pause_ms out, or take transport = \"tcp\"";
-        return Err(Wrong::new(value.span(), what, help));
-    }
+    let transport = read_transport(&mut section, at_once > 0, pause_ns > 0)?;
     let background = flag(&mut section, "background", false)?;
     let governed = flag(&mut section, "governed", true)?;
     section.finish()?;
@@ -120,7 +101,7 @@ fn read_one(value: Value<'_>, pairs: u64, catalog: &Catalog) -> Result<Group, Wr
         congestion_control: control
             .map(|v| congestion_control(&v, catalog))
             .transpose()?,
-        transport: carrier,
+        transport,
         background,
     };
     Ok(Group {
@@ -128,6 +109,30 @@ fn read_one(value: Value<'_>, pairs: u64, catalog: &Catalog) -> Result<Group, Wr
         governed,
         span,
     })
+}
+
+/// What carries the transfers; over QUIC they neither begin `at_once` nor pause.
+fn read_transport(
+    section: &mut Section<'_>,
+    at_once: bool,
+    pauses: bool,
+) -> Result<Transport, Wrong> {
+    let Some(value) = section.take("transport") else {
+        return Ok(Transport::default());
+    };
+    let transport = value.word(&TRANSPORTS)?;
+    let (what, help) = match transport {
+        Transport::Quic if at_once => (
+            "transfers over QUIC begin at their times",
+            "leave at_once out, or take transport = \"tcp\"",
+        ),
+        Transport::Quic if pauses => (
+            "windlass send does not pause",
+            "leave write_kb and pause_ms out, or take transport = \"tcp\"",
+        ),
+        _ => return Ok(transport),
+    };
+    Err(Wrong::new(value.span(), what, help))
 }
 
 /// Most of a group that are under way together.

@@ -47,15 +47,7 @@ pub(super) fn read(
         Some(value) => value.word(&KINDS)?,
         None => Kind::Nothing,
     };
-    let both_ends = match section.take("both_ends") {
-        Some(value) if kind != Kind::Windlass && value.boolean()? => {
-            let what = "both_ends is for Windlass";
-            let help = "leave it out, or write kind = \"windlass\"";
-            return Err(Wrong::new(value.span(), what, help));
-        }
-        Some(value) => value.boolean()?,
-        None => false,
-    };
+    let both_ends = both_ends(&mut section, kind)?;
     let words = words(&mut section, kind)?;
     let named = section.take("algorithm");
     let algorithm = named
@@ -95,6 +87,20 @@ pub(super) fn read(
             })
         }
     }
+}
+
+/// Whether there is a box at both ends.
+fn both_ends(section: &mut Section<'_>, kind: Kind) -> Result<bool, Wrong> {
+    let Some(value) = section.take("both_ends") else {
+        return Ok(false);
+    };
+    let both_ends = value.boolean()?;
+    if both_ends && kind != Kind::Windlass {
+        let what = "both_ends is for Windlass";
+        let help = "leave it out, or write kind = \"windlass\"";
+        return Err(Wrong::new(value.span(), what, help));
+    }
+    Ok(both_ends)
 }
 
 fn words(section: &mut Section<'_>, kind: Kind) -> Result<Vec<String>, Wrong> {

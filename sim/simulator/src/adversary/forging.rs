@@ -88,40 +88,13 @@ impl Forger<'_> {
         };
         let end = self.end.unwrap_or(model.seq);
         let behind = end.wrapping_add(self.rng.between(1, 1000) as u32);
-        let stamped = model.options.timestamps.is_some();
         let syn = match self.rng.chance(0.5) {
             true => Flags::SYN,
             false => Flags::SYN.with(Flags::ACK),
         };
-        let lie = match self.rng.between(0, 11) {
-            0 => Lie {
-                ack: ack.wrapping_add(20_000),
-                ..far
-            },
-            1 => Lie {
-                flags: Flags::ACK.with(Flags::ECE),
-                ..far
-            },
-            2 => Lie {
-                flags: Flags::RST,
-                ..far
-            },
-            3 => Lie {
-                flags: Flags::ACK.with(Flags::FIN),
-                ..far
-            },
-            4 => Lie {
-                flags: Flags(0),
-                ..here
-            },
-            5 => Lie {
-                ack: ack.wrapping_add(1 << 30),
-                ..here
-            },
-            6 => Lie {
-                signed: true,
-                ..here
-            },
+        let stamped = model.options.timestamps.is_some();
+        let kind = self.rng.between(0, 11);
+        let lie = self.of_kind(kind, here, far).unwrap_or(match kind {
             // RFC 5961 §3 to §5: answered, and nothing else.
             7 if self.open => Lie {
                 seq: behind,
@@ -142,8 +115,44 @@ impl Forger<'_> {
                 damaged: true,
                 ..here
             },
-        };
+        });
         self.forge(model, lie)
+    }
+
+    /// What is wrong at any time of a connection: with the right number, or one that is `far`.
+    fn of_kind(&self, kind: u64, here: Lie, far: Lie) -> Option<Lie> {
+        let lie = match kind {
+            0 => Lie {
+                ack: here.ack.wrapping_add(20_000),
+                ..far
+            },
+            1 => Lie {
+                flags: Flags::ACK.with(Flags::ECE),
+                ..far
+            },
+            2 => Lie {
+                flags: Flags::RST,
+                ..far
+            },
+            3 => Lie {
+                flags: Flags::ACK.with(Flags::FIN),
+                ..far
+            },
+            4 => Lie {
+                flags: Flags(0),
+                ..here
+            },
+            5 => Lie {
+                ack: here.ack.wrapping_add(1 << 30),
+                ..here
+            },
+            6 => Lie {
+                signed: true,
+                ..here
+            },
+            _ => return None,
+        };
+        Some(lie)
     }
 
     /// A number outside of every window.

@@ -94,19 +94,20 @@ impl Sender {
     /// `tcp_ack_update_window()`: which ACKs may change the window.
     fn update_window(&mut self, ack: &Ack) -> bool {
         let may = ack.number > self.una
-            || ack.from > self.window_from
-            || ack.from == self.window_from && (ack.window > self.window || ack.window == 0);
+            || ack.from > self.peer_window.from
+            || ack.from == self.peer_window.from
+                && (ack.window > self.peer_window.bytes || ack.window == 0);
         if !may {
             return false;
         }
-        self.window_from = ack.from;
-        let changed = self.window != ack.window;
+        self.peer_window.from = ack.from;
+        let changed = self.peer_window.bytes != ack.window;
         self.set_window(ack.window);
         changed
     }
 
     fn take_sack(&mut self, ack: &Ack, prior_una: u64, p: &mut Progress) {
-        if !self.sack {
+        if !self.agreed.sack {
             return;
         }
         let Some(&(first_start, first_end)) = ack.sack.first() else {
@@ -131,13 +132,13 @@ impl Sender {
     fn take_dsack(&mut self, start: u64, end: u64, prior_una: u64, p: &mut Progress) {
         self.stats.dsacks_received += 1;
         p.dsack = true;
-        p.dsack_of_probe = self.probe_retransmitted && self.probe_high == Some(end);
+        p.dsack_of_probe = self.probe.retransmitted && self.probe.high == Some(end);
         self.rack.window_steps = (self.rack.window_steps + 1).min(255);
-        let marked = self.undo.marker.is_some_and(|marker| end > marker);
-        if marked && end <= prior_una.max(self.una) && self.undo.retransmissions > 0 {
+        let marked = self.recovery.undo.marker.is_some_and(|marker| end > marker);
+        if marked && end <= prior_una.max(self.una) && self.recovery.undo.retransmissions > 0 {
             let segments = (end - start).div_ceil(1460).max(1);
-            let left = self.undo.retransmissions - segments as i64;
-            self.undo.retransmissions = left.max(0);
+            let left = self.recovery.undo.retransmissions - segments as i64;
+            self.recovery.undo.retransmissions = left.max(0);
         }
     }
 
@@ -159,7 +160,7 @@ impl Sender {
 
     fn take_cumulative(&mut self, ack: &Ack, prior_fack: u64, p: &mut Progress) {
         let mut board = std::mem::take(&mut self.board);
-        let sack = self.sack;
+        let sack = self.agreed.sack;
         board.acknowledge(self.una, sack, |segment| {
             p.acked += 1;
             p.retransmitted |= segment.retransmissions > 0;
@@ -186,10 +187,10 @@ impl Sender {
     /// of what has overtaken it at most.
     fn deliver(&mut self, now: Nanos, segment: &Sent, fack: u64, p: &mut Progress) {
         if segment.retransmissions == 0 {
-            p.original |= segment.end <= self.high;
+            p.original |= segment.end <= self.recovery.high;
             self.rack.reordering_seen |= segment.end < fack;
         }
-        let bytes = u64::from(self.mss);
+        let bytes = u64::from(self.agreed.mss);
         self.sampler.on_delivered(
             &mut p.newest,
             bytes,

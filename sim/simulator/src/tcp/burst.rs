@@ -37,20 +37,20 @@ struct Waiting {
 impl Sender {
     /// The application's data is kept in portions of a full super-segment from here on.
     pub(super) fn begin_portion(&mut self) {
-        if self.nxt == self.written {
-            self.portion_start = self.nxt;
+        if self.nxt == self.source.written {
+            self.source.portion_start = self.nxt;
         }
     }
 
     fn waiting(&self, mss: u64) -> Waiting {
         let portion = (MAX_BYTES / mss * mss).max(mss);
-        let rest = portion - (self.nxt - self.portion_start) % portion;
-        let unsent = self.written - self.nxt;
+        let rest = portion - (self.nxt - self.source.portion_start) % portion;
+        let unsent = self.source.written - self.nxt;
         let last = unsent <= rest;
         Waiting {
             bytes: unsent.min(rest),
             last,
-            fin: last && self.closed,
+            fin: last && self.source.closed,
         }
     }
 
@@ -81,7 +81,7 @@ impl Sender {
         };
         let end = start + bytes + u64::from(waiting.fin && bytes == waiting.bytes);
         if !bytes.is_multiple_of(mss) {
-            self.short_end = end;
+            self.source.short_end = end;
         }
         self.charge(now, bytes);
         Some(end)
@@ -105,19 +105,21 @@ impl Sender {
 
     /// A segment shorter than the others has been sent and not acknowledged.
     fn short_outstanding(&self) -> bool {
-        self.board.packets_out() > 0 && self.short_end > self.una && self.short_end <= self.nxt
+        self.board.packets_out() > 0
+            && self.source.short_end > self.una
+            && self.source.short_end <= self.nxt
     }
 
     /// Whether it is better to wait for room for more (`tcp_tso_should_defer`).
     fn defers(&mut self, now: Nanos, waiting: &Waiting, longest: u64, mss: u64) -> bool {
-        if self.state >= CaState::Recovery || now > self.departed + MAX_PAUSE {
+        if self.recovery.state >= CaState::Recovery || now > self.pace.departed + MAX_PAUSE {
             return false;
         }
         let window = self.edge() - self.nxt;
         let cwnd = u64::from(self.cc.cwnd);
         let room = (cwnd - self.board.in_flight() as u64) * mss;
         let least = window.min(room);
-        let share = self.window.min(cwnd * mss) / WINDOW_DIVISOR;
+        let share = self.peer_window.bytes.min(cwnd * mss) / WINDOW_DIVISOR;
         if least >= longest || !waiting.last && least >= waiting.bytes || least >= share {
             return false;
         }
@@ -130,7 +132,7 @@ impl Sender {
         }
         let by_cwnd = room < window;
         if least <= waiting.bytes {
-            self.deferred_by_cwnd |= by_cwnd;
+            self.pace.deferred_by_cwnd |= by_cwnd;
             return true;
         }
         !waiting.fin
@@ -172,30 +174,30 @@ impl Sender {
 
     /// Pacing lets something leave now. If not, the sender will be called when it does.
     pub(super) fn paced(&mut self, now: Nanos) -> bool {
-        let wait = self.pacing_rate().is_some() && self.departed > now;
-        self.pacing_until = wait.then_some(self.departed);
+        let wait = self.pacing_rate().is_some() && self.pace.departed > now;
+        self.pace.until = wait.then_some(self.pace.departed);
         !wait
     }
 
     /// `bytes` leave now: the next departure is due when the rate has made up for them. Lateness
     /// counts toward at most half of them.
     pub(super) fn charge(&mut self, now: Nanos, bytes: u64) {
-        let before = self.departed;
-        self.departed = before.max(now);
+        let before = self.pace.departed;
+        self.pace.departed = before.max(now);
         let Some(rate) = self.pacing_rate().filter(|rate| *rate > 0) else {
             return;
         };
-        if self.stats.bytes_sent < UNPACED_SEGMENTS * u64::from(self.mss) {
+        if self.stats.bytes_sent < UNPACED_SEGMENTS * u64::from(self.agreed.mss) {
             return;
         }
         let cost = (u128::from(bytes) * u128::from(SECOND) / u128::from(rate)) as Nanos;
-        let late = self.departed - before;
-        self.departed += cost - late.min(cost / 2);
+        let late = self.pace.departed - before;
+        self.pace.departed += cost - late.min(cost / 2);
     }
 
     /// What `ss` shows as the pacing rate, bytes/s; `None` before there is an RTT.
     pub(super) fn shown_pacing_rate(&self) -> Option<u64> {
-        let rate = self.burst_rate(u64::from(self.mss));
+        let rate = self.burst_rate(u64::from(self.agreed.mss));
         (rate != u64::MAX).then_some(rate)
     }
 

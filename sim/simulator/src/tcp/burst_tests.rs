@@ -73,13 +73,13 @@ fn waiting_for_the_congestion_window_counts_as_using_it() {
     let at = |us: u64| 100 * MILLISECOND + us * 1000;
     // 120 % of 600 packets in 100 ms: bursts of 7.
     for (us, number) in [(0, 300), (10, 303)] {
-        s.cwnd_limited = false;
+        s.usage.cwnd_limited = false;
         acknowledge(&mut s, at(us), number * MSS, 10_000 * MSS);
         let before = s.packets_in_flight();
         let all = sent(&mut s, at(us)).len() as u32;
         let room = 600 - before - all;
         assert!((1..7).contains(&room), "{before} were out, {all} left");
-        assert!(s.cwnd_limited);
+        assert!(s.usage.cwnd_limited);
     }
 }
 
@@ -132,7 +132,7 @@ fn pacing_spreads_bursts_of_a_millisecond() {
     while bursts.len() < 4 {
         let burst = sent(&mut s, now);
         bursts.push((now / 1000, burst.len()));
-        now = s.pacing_until.expect("more to send");
+        now = s.pace.until.expect("more to send");
     }
     // 288.5 kB/s: two segments, the least of a burst, every 6.9 ms; sooner after a delay.
     let gap = |i: usize| bursts[i + 1].0 - bursts[i].0;

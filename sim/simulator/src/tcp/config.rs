@@ -155,6 +155,62 @@ impl App {
     }
 }
 
+/// Probes that one end point has sent.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ProbesSent {
+    /// Tail probes.
+    pub tail: u64,
+    /// Window reductions because a tail probe repaired a loss (`TCPLossProbeRecovery`).
+    pub tail_recoveries: u64,
+    /// Zero-window probes.
+    pub window: u64,
+}
+
+/// What marks of the network have brought about at one end point.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct MarksSeen {
+    /// Window reductions because of ECE.
+    pub reductions: u64,
+    /// Segments received with CE.
+    pub ce_received: u64,
+    /// Payload bytes delivered by ACKs with ECE, in whole segments (`delivered_ce`).
+    pub bytes: u64,
+}
+
+/// Segments that one end point did not take.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Refused {
+    /// Dropped by PAWS (`PAWSEstab`).
+    pub by_paws: u64,
+    /// With a wrong checksum, or no TCP at all.
+    pub bad_frames: u64,
+    /// ACKs of what was never sent.
+    pub acks_of_unsent: u64,
+    /// Beyond the window shown.
+    pub beyond_window: u64,
+}
+
+/// The state of the congestion control of one end point.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EndNow {
+    /// Smoothed RTT now, ns; 0 before the first sample.
+    pub srtt: Nanos,
+    /// Smallest RTT, ns; 0 before the first sample.
+    pub min_rtt: Nanos,
+    /// Delivery rate of the newest sample, bytes/s.
+    pub delivery_rate: u64,
+    /// Rate at which it paces, or by which it measures its bursts, bytes/s; `None` before either.
+    pub pacing_rate: Option<u64>,
+    /// Segments thought to be in the network now.
+    pub packets_in_flight: u32,
+    /// Congestion window now, packets.
+    pub cwnd_packets: u32,
+    /// The reaction to a loss or a mark is under way.
+    pub in_recovery: bool,
+    /// Slow-start threshold now, packets; `u32::MAX` is infinite.
+    pub ssthresh_packets: u32,
+}
+
 /// Counts of one end point; the names are those of `nstat` and `ss` where they have one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct EndStats {
@@ -178,50 +234,22 @@ pub struct EndStats {
     pub fast_retransmits: u64,
     /// Retransmission timeouts of data.
     pub rto: u64,
-    /// Tail probes sent.
-    pub tail_probes: u64,
-    /// Window reductions because a tail probe repaired a loss (`TCPLossProbeRecovery`).
-    pub tail_probe_recoveries: u64,
+    /// Probes sent.
+    pub probes: ProbesSent,
     /// Reductions undone (`TCPLossUndo`, `TCPFullUndo`, `TCPDSACKUndo`).
     pub undos: u64,
     /// DSACK blocks received.
     pub dsacks_received: u64,
-    /// Window reductions because of ECE.
-    pub ecn_reductions: u64,
-    /// Segments received with CE.
-    pub ce_received: u64,
-    /// Payload bytes delivered by ACKs with ECE, in whole segments (`delivered_ce`).
-    pub bytes_marked: u64,
-    /// Segments dropped by PAWS (`PAWSEstab`).
-    pub paws_drops: u64,
-    /// Zero-window probes sent.
-    pub window_probes: u64,
-    /// Segments with a wrong checksum, or no TCP at all.
-    pub bad_frames: u64,
-    /// ACKs of what was never sent.
-    pub acks_of_unsent: u64,
-    /// Segments beyond the window shown.
-    pub beyond_window: u64,
+    /// What marks have brought about.
+    pub marks: MarksSeen,
+    /// What it did not take.
+    pub refused: Refused,
     /// SYN or SYN-ACK retransmissions.
     pub syn_retransmits: u64,
     /// Largest congestion window, packets.
     pub max_cwnd_packets: u32,
     /// How HyStart ended slow start, if it did.
     pub hystart_exit: Option<HystartExit>,
-    /// Smoothed RTT now, ns; 0 before the first sample.
-    pub srtt: Nanos,
-    /// Smallest RTT, ns; 0 before the first sample.
-    pub min_rtt: Nanos,
-    /// Delivery rate of the newest sample, bytes/s.
-    pub delivery_rate: u64,
-    /// Rate at which it paces, or by which it measures its bursts, bytes/s; `None` before either.
-    pub pacing_rate: Option<u64>,
-    /// Segments thought to be in the network now.
-    pub packets_in_flight: u32,
-    /// Congestion window now, packets.
-    pub cwnd_packets: u32,
-    /// The reaction to a loss or a mark is under way.
-    pub in_recovery: bool,
-    /// Slow-start threshold now, packets; `u32::MAX` is infinite.
-    pub ssthresh_packets: u32,
+    /// How it stands now.
+    pub now: EndNow,
 }

@@ -3,7 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::FlowKey;
 
-use super::config::{App, Close, EndConfig, EndStats};
+use super::config::{App, Close, EndConfig, EndNow, EndStats};
 use super::content::Content;
 use super::receiver::Receiver;
 use super::sender::{CaState, Sender};
@@ -50,6 +50,25 @@ pub struct Outgoing {
     pub ect: bool,
 }
 
+/// The SYN, or SYN-ACK, that it sends.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct OwnSyn {
+    pub sent_at: Nanos,
+    pub tries: u32,
+    /// TSvals of the first and of the last.
+    pub stamps: (u32, u32),
+    /// When it is to be sent.
+    pub due: Option<Nanos>,
+}
+
+/// What its application writes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Writes {
+    next: usize,
+    at: Option<Nanos>,
+    closed: bool,
+}
+
 /// One end of one connection.
 #[derive(Clone, Debug)]
 pub struct Endpoint {
@@ -63,23 +82,17 @@ pub struct Endpoint {
     pub(super) irs: u32,
     pub(super) ts_recent: u32,
     pub(super) expected: Content,
-    pub(super) syn_sent_at: Nanos,
-    pub(super) syn_tries: u32,
-    /// TSvals of the first SYN and of the last.
-    pub(super) syn_stamps: (u32, u32),
+    pub(super) syn: OwnSyn,
     pub(super) corrupt: Option<u64>,
     pub(super) last_data_at: Option<Nanos>,
     pub(super) content: Content,
     pub(super) app: App,
-    pub(super) syn_at: Option<Nanos>,
     pub(super) reset_due: bool,
     /// An ACK made before the data that changed what it would say: it leaves first.
     pub(super) early_ack: Option<Vec<u8>>,
     /// Its own application reset the connection.
     pub(super) aborted: bool,
-    next_write: usize,
-    write_at: Option<Nanos>,
-    closed: bool,
+    writes: Writes,
 }
 
 impl Endpoint {
@@ -105,20 +118,15 @@ impl Endpoint {
             irs: 0,
             ts_recent: 0,
             expected,
-            syn_sent_at: 0,
-            syn_tries: 0,
-            syn_stamps: (0, 0),
+            syn: OwnSyn::default(),
             corrupt: None,
             last_data_at: None,
             content,
             app,
-            syn_at: None,
             reset_due: false,
             early_ack: None,
             aborted: false,
-            next_write: 0,
-            write_at: None,
-            closed: false,
+            writes: Writes::default(),
             config,
         }
     }
@@ -126,7 +134,7 @@ impl Endpoint {
     /// Connects.
     pub fn open(&mut self, now: Nanos) {
         self.state = State::SynSent;
-        self.syn_at = Some(now);
+        self.syn.due = Some(now);
     }
 
     /// Its own address and port first.
@@ -137,7 +145,7 @@ impl Endpoint {
     /// All was sent, acknowledged and received, FINs included; or the connection was reset.
     pub fn finished(&self) -> bool {
         self.state == State::Reset
-            || self.closed && self.sender.finished() && self.receiver.finished()
+            || self.writes.closed && self.sender.finished() && self.receiver.finished()
     }
 
     /// The connection was reset, or could not be opened.
@@ -175,13 +183,16 @@ impl Endpoint {
         EndStats {
             bytes_received: self.receiver.received(),
             hystart_exit: self.sender.cc.hystart_exit,
-            srtt: self.sender.rtt.srtt,
-            min_rtt: self.sender.rtt.min_rtt_or_zero(),
-            pacing_rate: self.sender.shown_pacing_rate(),
-            packets_in_flight: self.sender.packets_in_flight(),
-            cwnd_packets: self.sender.cc.cwnd,
-            in_recovery: self.sender.state >= CaState::Cwr,
-            ssthresh_packets: self.sender.cc.ssthresh,
+            now: EndNow {
+                srtt: self.sender.rtt.srtt,
+                min_rtt: self.sender.rtt.min_rtt_or_zero(),
+                pacing_rate: self.sender.shown_pacing_rate(),
+                packets_in_flight: self.sender.packets_in_flight(),
+                cwnd_packets: self.sender.cc.cwnd,
+                in_recovery: self.sender.recovery.state >= CaState::Cwr,
+                ssthresh_packets: self.sender.cc.ssthresh,
+                ..self.sender.stats.now
+            },
             ..self.sender.stats
         }
     }
@@ -190,12 +201,12 @@ impl Endpoint {
     pub fn poll_at(&self) -> Option<Nanos> {
         match self.state {
             State::Closed | State::Listen | State::Reset => None,
-            State::SynSent | State::SynReceived => self.syn_at,
+            State::SynSent | State::SynReceived => self.syn.due,
             State::Established => {
                 let timers = [
                     self.sender.poll_at(),
                     self.receiver.poll_at(),
-                    self.write_at,
+                    self.writes.at,
                 ];
                 timers.into_iter().flatten().min()
             }
@@ -214,17 +225,17 @@ impl Endpoint {
     /// The application does what it can.
     pub(super) fn run_app(&mut self, now: Nanos) {
         let received = self.receiver.received();
-        while let Some(write) = self.app.writes.get(self.next_write).copied() {
+        while let Some(write) = self.app.writes.get(self.writes.next).copied() {
             if received < write.once_received_bytes {
                 return self.maybe_abort(received);
             }
-            let at = *self.write_at.get_or_insert(now + write.pause);
+            let at = *self.writes.at.get_or_insert(now + write.pause);
             if at > now {
                 return self.maybe_abort(received);
             }
             self.sender.write(write.bytes);
-            self.next_write += 1;
-            self.write_at = None;
+            self.writes.next += 1;
+            self.writes.at = None;
         }
         let close = match self.app.close {
             Close::AfterWrites => true,
@@ -232,8 +243,8 @@ impl Endpoint {
             Close::AfterReceived { bytes } => received >= bytes,
             Close::Reset { .. } => false,
         };
-        if close && !self.closed {
-            self.closed = true;
+        if close && !self.writes.closed {
+            self.writes.closed = true;
             self.sender.close();
         }
         self.maybe_abort(received);

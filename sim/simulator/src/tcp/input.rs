@@ -25,7 +25,7 @@ impl Endpoint {
                 segment
             }
             _ => {
-                self.sender.stats.bad_frames += 1;
+                self.sender.stats.refused.bad_frames += 1;
                 return;
             }
         };
@@ -33,7 +33,9 @@ impl Endpoint {
         let from = usize::from(segment.at.payload);
         let payload = &frame[from..from + segment.payload_len as usize];
         match self.state {
-            _ if segment.options.md5 || segment.options.ao => self.sender.stats.bad_frames += 1,
+            _ if segment.options.md5 || segment.options.ao => {
+                self.sender.stats.refused.bad_frames += 1
+            }
             State::Listen if is_syn(&segment) => self.on_syn(now, &segment),
             State::SynReceived if is_syn(&segment) => {
                 if segment.seq == self.irs {
@@ -112,7 +114,7 @@ impl Endpoint {
         let Some(stamps) = segment.options.timestamps.filter(|ts| ts.ecr != 0) else {
             return false;
         };
-        let (first, last) = self.syn_stamps;
+        let (first, last) = self.syn.stamps;
         self.config.timestamps && stamps.ecr.wrapping_sub(first) > last.wrapping_sub(first)
     }
 
@@ -144,8 +146,8 @@ impl Endpoint {
     }
 
     fn sample_handshake(&mut self, now: Nanos) {
-        if self.syn_tries == 1 {
-            self.sender.rtt.sample(now - self.syn_sent_at);
+        if self.syn.tries == 1 {
+            self.sender.rtt.sample(now - self.syn.sent_at);
         }
     }
 
@@ -155,14 +157,14 @@ impl Endpoint {
         let reset = segment.flags.has(Flags::RST);
         if self.too_old(segment, &placed) {
             if !reset {
-                self.sender.stats.paws_drops += 1;
+                self.sender.stats.refused.by_paws += 1;
                 self.receiver.demand_ack();
             }
             return;
         }
         let edge = self.receiver.edge().max(self.receiver.nxt) as i64;
         if placed.end < self.receiver.acked as i64 || placed.start > edge {
-            self.sender.stats.beyond_window += u64::from(placed.start > edge);
+            self.sender.stats.refused.beyond_window += u64::from(placed.start > edge);
             if !reset {
                 self.receiver.demand_ack();
             }
@@ -248,12 +250,12 @@ impl Endpoint {
         }
         let number = self.ack_offset(segment);
         if number > self.sender.nxt as i64 {
-            self.sender.stats.acks_of_unsent += 1;
+            self.sender.stats.refused.acks_of_unsent += 1;
             return false;
         }
         let una = self.sender.una;
         // RFC 5961 §5.2.
-        if number < una.saturating_sub(self.sender.max_window) as i64 {
+        if number < una.saturating_sub(self.sender.peer_window.largest) as i64 {
             self.receiver.demand_ack();
             return false;
         }
@@ -296,7 +298,7 @@ impl Endpoint {
                 }
             }
         }
-        self.sender.stats.ce_received += u64::from(segment.ecn == Ecn::Ce);
+        self.sender.stats.marks.ce_received += u64::from(segment.ecn == Ecn::Ce);
         if placed.start < 0 {
             self.receiver.demand_ack();
             return;
@@ -304,7 +306,7 @@ impl Endpoint {
         let (start, end) = (placed.start as u64, placed.end as u64);
         if !payload.is_empty() {
             if start >= self.receiver.edge() && end > self.receiver.nxt {
-                self.sender.stats.beyond_window += 1;
+                self.sender.stats.refused.beyond_window += 1;
                 self.receiver.demand_ack();
                 return;
             }
@@ -320,7 +322,7 @@ impl Endpoint {
         }
         let stats = &mut self.sender.stats;
         stats.bytes_duplicate += payload.len() as u64 - new_payload;
-        stats.beyond_window += u64::from(arrival.beyond_window);
+        stats.refused.beyond_window += u64::from(arrival.beyond_window);
     }
 }
 

@@ -22,7 +22,9 @@ mod server_cc;
 mod timers;
 mod usage;
 
-pub use config::{App, Close, EndConfig, EndStats, ReceiveBuffer, Write};
+pub use config::{
+    App, Close, EndConfig, EndNow, EndStats, MarksSeen, ProbesSent, ReceiveBuffer, Refused, Write,
+};
 pub use content::Content;
 pub use endpoint::{Endpoint, Outgoing, Role};
 pub use server_cc::{HystartCause, HystartExit, SSTHRESH_INFINITE, ServerAlgorithm};

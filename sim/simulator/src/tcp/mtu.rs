@@ -45,29 +45,29 @@ impl Sender {
     /// (`tcp_simple_retransmit`): it was not the network's load that they were lost to.
     pub(super) fn narrow(&mut self, mss: u32) {
         let mss = mss.max(MIN_MSS);
-        if mss >= self.mss {
+        if mss >= self.agreed.mss {
             return;
         }
         // Losses are counted in segments and told in bytes, which must not become fewer.
-        let lost_bytes = self.board.marked_lost * self.mss as usize;
+        let lost_bytes = self.board.marked_lost * self.agreed.mss as usize;
         self.board.marked_lost = lost_bytes.div_ceil(mss as usize);
-        self.mss = mss;
+        self.agreed.mss = mss;
         // What was begun with longer segments ends here.
-        self.burst_end = self.nxt;
-        let pieces = self.board.cut(u64::from(mss), self.written);
-        if pieces > 0 && self.state != CaState::Loss {
-            self.high = self.nxt;
+        self.pace.burst_end = self.nxt;
+        let pieces = self.board.cut(u64::from(mss), self.source.written);
+        if pieces > 0 && self.recovery.state != CaState::Loss {
+            self.recovery.high = self.nxt;
             self.cc.ssthresh = self.current_ssthresh();
-            self.undo = Undo::default();
-            self.probe_high = None;
-            self.state = CaState::Loss;
+            self.recovery.undo = Undo::default();
+            self.probe.high = None;
+            self.recovery.state = CaState::Loss;
         }
     }
 
     /// `tcp_mtu_probing`: shorter with each time-out in a row.
     pub(super) fn suspect_black_hole(&mut self) {
-        if self.detects_black_holes && self.timeouts >= TIMEOUTS {
-            self.narrow((self.mss / 2).clamp(MIN_MSS, BASE_MSS));
+        if self.habits.detects_black_holes && self.timers.timeouts >= TIMEOUTS {
+            self.narrow((self.agreed.mss / 2).clamp(MIN_MSS, BASE_MSS));
         }
     }
 }

@@ -66,7 +66,7 @@ impl Sender {
     /// The handshake is over and has measured the RTT. `seed`: of the algorithm's chances.
     pub fn start_algorithm(&mut self, seed: u64) {
         if let ServerAlgorithm::Native(settings) = self.cc.algorithm() {
-            let native = Native::new(settings, self.mss, self.rtt.srtt, seed);
+            let native = Native::new(settings, self.agreed.mss, self.rtt.srtt, seed);
             self.native = Some(Box::new(native));
             self.follow_algorithm();
         }
@@ -74,7 +74,7 @@ impl Sender {
 
     /// Bytes, where segments are counted.
     pub(super) fn bytes_of(&self, segments: usize) -> u64 {
-        segments as u64 * u64::from(self.mss)
+        segments as u64 * u64::from(self.agreed.mss)
     }
 
     /// Runs `tell` with the algorithm, if there is one, and does what that wants from then on.
@@ -95,7 +95,7 @@ impl Sender {
         if let Some(native) = &self.native {
             let control = native.host.control();
             let packets =
-                |bytes: u64| (bytes / u64::from(self.mss)).min(u64::from(u32::MAX)) as u32;
+                |bytes: u64| (bytes / u64::from(self.agreed.mss)).min(u64::from(u32::MAX)) as u32;
             self.cc.cwnd = packets(control.cwnd).max(1);
             self.cc.ssthresh = packets(control.ssthresh);
         }
@@ -169,17 +169,17 @@ impl Sender {
         self.sampler.lost = self.bytes_of(self.board.marked_lost);
         let rate = self.sampler.take(p.newest, ack.now, self.rtt.min_rtt);
         if let Some(rate) = rate {
-            self.stats.delivery_rate = rate.rate;
+            self.stats.now.delivery_rate = rate.rate;
         }
         let delivered = self.bytes_of(p.delivered as usize);
         let inflight = self.bytes_of(self.board.in_flight());
         let ranges = self.board.marked_ranges;
         let cwnd_limited = self.is_cwnd_limited();
-        let in_recovery = self.state >= CaState::Cwr;
+        let in_recovery = self.recovery.state >= CaState::Cwr;
         // As Linux `tcp_newly_delivered`: all that an ACK with ECE delivers counts as marked.
-        let marked = self.ecn && ack.ece;
+        let marked = self.agreed.ecn && ack.ece;
         let ce_bytes = if marked { delivered } else { 0 };
-        self.stats.bytes_marked += ce_bytes;
+        self.stats.marks.bytes += ce_bytes;
         self.with_algorithm(|native| {
             let mut heard = Heard::new(ack.now, native.before.in_flight);
             heard.set_acked(p.acked_bytes);

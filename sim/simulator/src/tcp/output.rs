@@ -26,28 +26,28 @@ impl Endpoint {
 
     /// A SYN or SYN-ACK is to be sent at once.
     pub(super) fn send_syn(&mut self, now: Nanos) {
-        self.syn_at = Some(now);
+        self.syn.due = Some(now);
     }
 
     fn drain_syn(&mut self, now: Nanos, out: &mut Vec<Outgoing>) {
-        if self.syn_at.is_none_or(|at| at > now) {
+        if self.syn.due.is_none_or(|at| at > now) {
             return;
         }
-        if self.syn_tries == SYN_TRIES {
+        if self.syn.tries == SYN_TRIES {
             self.state = State::Reset;
             return;
         }
-        self.sender.stats.syn_retransmits += u64::from(self.syn_tries > 0);
-        self.syn_at = Some(now + (SECOND << self.syn_tries.min(SYN_MAX_BACKOFF)));
+        self.sender.stats.syn_retransmits += u64::from(self.syn.tries > 0);
+        self.syn.due = Some(now + (SECOND << self.syn.tries.min(SYN_MAX_BACKOFF)));
         let stamp = ts_clock(&self.config, now);
-        let first = if self.syn_tries == 0 {
+        let first = if self.syn.tries == 0 {
             stamp
         } else {
-            self.syn_stamps.0
+            self.syn.stamps.0
         };
-        self.syn_stamps = (first, stamp);
-        self.syn_tries += 1;
-        self.syn_sent_at = now;
+        self.syn.stamps = (first, stamp);
+        self.syn.tries += 1;
+        self.syn.sent_at = now;
         let frame = self.syn(now);
         self.push(out, frame, false);
     }

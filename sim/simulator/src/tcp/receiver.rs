@@ -24,6 +24,20 @@ pub struct Arrival {
     pub beyond_window: bool,
 }
 
+/// The buffer, and the application that empties it.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    buffer: u64,
+    max_buffer: u64,
+    read: u64,
+    last_read: Nanos,
+    rate: Option<u64>,
+    round_start: Nanos,
+    round_read: u64,
+    /// Most bytes taken in one round trip, at first those of an initial window.
+    most_taken: u64,
+}
+
 /// The receiving half of a connection.
 #[derive(Clone, Debug)]
 pub struct Receiver {
@@ -41,16 +55,8 @@ pub struct Receiver {
     fin_at: Option<u64>,
     /// Right edge shown to the peer.
     edge: u64,
-    buffer: u64,
-    max_buffer: u64,
-    read: u64,
-    last_read: Nanos,
-    read_rate: Option<u64>,
+    reading: Reading,
     shift: u8,
-    round_start: Nanos,
-    round_read: u64,
-    /// Most bytes taken in one round trip, at first those of an initial window.
-    most_taken: u64,
     quick_acks: u32,
     ack_delay: Nanos,
     ack_now: bool,
@@ -75,15 +81,17 @@ impl Receiver {
             dsack: None,
             fin_at: None,
             edge: 0,
-            buffer: u64::from(buffer),
-            max_buffer: u64::from(max_buffer),
-            read: 0,
-            last_read: 0,
-            read_rate: config.read_bytes_per_s,
+            reading: Reading {
+                buffer: u64::from(buffer),
+                max_buffer: u64::from(max_buffer),
+                read: 0,
+                last_read: 0,
+                rate: config.read_bytes_per_s,
+                round_start: 0,
+                round_read: 0,
+                most_taken: 10 * 1448,
+            },
             shift: 0,
-            round_start: 0,
-            round_read: 0,
-            most_taken: 10 * 1448,
             quick_acks: QUICK_ACKS,
             ack_delay: config.delayed_ack.min(MIN_ACK_DELAY),
             ack_now: false,
@@ -95,7 +103,7 @@ impl Receiver {
     /// Window scaling has been agreed on. A buffer that cannot be expressed in its units grows.
     pub fn set_shift(&mut self, shift: u8) {
         self.shift = shift;
-        self.buffer = self.buffer.max(2 << shift);
+        self.reading.buffer = self.reading.buffer.max(2 << shift);
     }
 
     /// The peer's FIN has arrived in order.
@@ -200,28 +208,31 @@ impl Receiver {
     /// The application reads; an autotuned buffer grows once per round trip.
     fn read_out(&mut self, now: Nanos, srtt: Nanos) {
         let received = self.received();
-        match self.read_rate {
-            None => self.read = received,
+        match self.reading.rate {
+            None => self.reading.read = received,
             Some(rate) => {
-                let elapsed = now - self.last_read;
+                let elapsed = now - self.reading.last_read;
                 let could = u128::from(elapsed) * u128::from(rate) / u128::from(SECOND);
-                self.read = received.min(self.read + could as u64);
+                self.reading.read = received.min(self.reading.read + could as u64);
             }
         }
-        self.last_read = now;
-        if srtt == 0 || now - self.round_start < srtt {
+        self.reading.last_read = now;
+        if srtt == 0 || now - self.reading.round_start < srtt {
             return;
         }
-        let taken = self.read - self.round_read;
-        if taken > self.most_taken {
+        let taken = self.reading.read - self.reading.round_read;
+        if taken > self.reading.most_taken {
             // Twice the round's bytes and, as a sender in slow start goes on growing, more.
             let wanted = 2 * taken + 16 * u64::from(self.segment_bytes);
-            let growth = wanted * (taken - self.most_taken) / self.most_taken;
-            self.buffer = self.buffer.max((wanted + 2 * growth).min(self.max_buffer));
-            self.most_taken = taken;
+            let growth = wanted * (taken - self.reading.most_taken) / self.reading.most_taken;
+            self.reading.buffer = self
+                .reading
+                .buffer
+                .max((wanted + 2 * growth).min(self.reading.max_buffer));
+            self.reading.most_taken = taken;
         }
-        self.round_start = now;
-        self.round_read = self.read;
+        self.reading.round_start = now;
+        self.reading.round_read = self.reading.read;
     }
 
     /// Something must be answered at once, whatever it was.
@@ -261,28 +272,28 @@ impl Receiver {
 
     /// When a slow reader will have made room for a segment, or half the buffer, since the edge.
     fn window_update_at(&self) -> Option<Nanos> {
-        let rate = self.read_rate?;
-        let unread = self.received() - self.read;
+        let rate = self.reading.rate?;
+        let unread = self.received() - self.reading.read;
         let worth = self.window_step();
         if unread == 0 || self.edge >= self.nxt + worth {
             return None;
         }
-        let occupied = self.nxt - self.read;
-        let free = self.buffer.saturating_sub(occupied);
+        let occupied = self.nxt - self.reading.read;
+        let free = self.reading.buffer.saturating_sub(occupied);
         let missing = (self.edge + worth).saturating_sub(self.nxt + free);
         let need = missing.clamp(1, unread);
         let wait = (u128::from(need) * u128::from(SECOND)).div_ceil(u128::from(rate.max(1)));
-        Some(self.last_read + wait as Nanos)
+        Some(self.reading.last_read + wait as Nanos)
     }
 
     fn window_step(&self) -> u64 {
-        let step = u64::from(self.segment_bytes).min(self.buffer / 2);
+        let step = u64::from(self.segment_bytes).min(self.reading.buffer / 2);
         step.max(1 << self.shift)
     }
 
     /// The window field of a SYN, which is never scaled (RFC 7323 §2.2).
     pub fn syn_window(&mut self) -> u16 {
-        let field = self.buffer.min(u64::from(u16::MAX));
+        let field = self.reading.buffer.min(u64::from(u16::MAX));
         self.edge = self.edge.max(field);
         field as u16
     }
@@ -291,8 +302,8 @@ impl Receiver {
     pub fn window_field(&mut self, now: Nanos, srtt: Nanos) -> u16 {
         let shift = self.shift;
         self.read_out(now, srtt);
-        let unread = self.received() - self.read;
-        let mut wanted = self.nxt + self.buffer.saturating_sub(unread);
+        let unread = self.received() - self.reading.read;
+        let mut wanted = self.nxt + self.reading.buffer.saturating_sub(unread);
         // Silly window avoidance (RFC 9293 §3.8.6.2.2): small steps are not shown.
         if wanted < self.edge + self.window_step() {
             wanted = wanted.min(self.edge);

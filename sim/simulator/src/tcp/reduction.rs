@@ -23,7 +23,7 @@ impl Sender {
     /// RACK: what was sent before the newest delivered segment, long enough ago, is lost.
     pub(super) fn detect(&mut self, now: Nanos) -> usize {
         let holes = self.board.sacked_out > 0 || self.board.lost_out > 0;
-        if !self.sack || !self.rack.valid || !holes {
+        if !self.agreed.sack || !self.rack.valid || !holes {
             return 0;
         }
         let rack = self.rack;
@@ -41,7 +41,8 @@ impl Sender {
     }
 
     pub(super) fn reordering_window(&self) -> Nanos {
-        let certain = self.state >= CaState::Recovery || self.board.sacked_out >= DUP_THRESH;
+        let certain =
+            self.recovery.state >= CaState::Recovery || self.board.sacked_out >= DUP_THRESH;
         if !self.rack.reordering_seen && certain {
             return 0;
         }
@@ -51,7 +52,7 @@ impl Sender {
     }
 
     pub(super) fn on_reordering_timer(&mut self, now: Nanos) {
-        if self.detect(now) > 0 && self.state < CaState::Recovery {
+        if self.detect(now) > 0 && self.recovery.state < CaState::Recovery {
             self.enter_recovery(now, false);
         }
     }
@@ -65,26 +66,26 @@ impl Sender {
             cwnd: self.cc.cwnd,
             ssthresh: 0,
             // Of the first retransmission since there was none on its way.
-            stamp: self.undo.stamp,
+            stamp: self.recovery.undo.stamp,
         };
-        if self.state < CaState::Cwr {
+        if self.recovery.state < CaState::Cwr {
             if !ece {
                 undo.ssthresh = self.current_ssthresh();
             }
             self.reduce();
         }
-        self.undo = undo;
-        self.state = CaState::Recovery;
+        self.recovery.undo = undo;
+        self.recovery.state = CaState::Recovery;
         self.tell_congestion(now, Signal::Loss);
     }
 
     /// `tcp_enter_loss()`.
     pub(super) fn enter_loss(&mut self, now: Nanos) {
-        let again = self.timeouts > 0;
-        let new_recovery = self.state < CaState::Recovery;
+        let again = self.timers.timeouts > 0;
+        let new_recovery = self.recovery.state < CaState::Recovery;
         let rack = self.rack;
         // Without SACK they were only counted; a head that was reported has been dropped since.
-        if !self.sack || self.board.head().is_some_and(|h| h.sacked) {
+        if !self.agreed.sack || self.board.head().is_some_and(|h| h.sacked) {
             self.board.forget_sacked();
         }
         let mut head = true;
@@ -92,8 +93,8 @@ impl Sender {
             let recent = rack.valid && s.at + rack.rtt > now;
             std::mem::take(&mut head) || !recent
         });
-        if self.state <= CaState::Disorder || self.una >= self.high || !again {
-            self.undo = Undo {
+        if self.recovery.state <= CaState::Disorder || self.una >= self.recovery.high || !again {
+            self.recovery.undo = Undo {
                 marker: Some(self.una),
                 retransmissions: match self.board.retrans_out as i64 {
                     0 => -1,
@@ -107,28 +108,28 @@ impl Sender {
             self.cc.on_loss_state();
         }
         self.cc.cwnd = self.board.in_flight() as u32 + 1;
-        self.state = CaState::Loss;
-        self.high = self.nxt;
-        self.probe_high = None;
-        self.cwr_pending = true;
-        self.frto = new_recovery || again;
+        self.recovery.state = CaState::Loss;
+        self.recovery.high = self.nxt;
+        self.probe.high = None;
+        self.recovery.cwr_pending = true;
+        self.recovery.frto = new_recovery || again;
         self.tell_timeout(now);
     }
 
     /// `tcp_init_cwnd_reduction()`.
     pub(super) fn reduce(&mut self) {
-        self.high = self.nxt;
-        self.probe_high = None;
-        self.prior_cwnd = self.cc.cwnd;
-        self.prr_delivered = 0;
-        self.prr_out = 0;
+        self.recovery.high = self.nxt;
+        self.probe.high = None;
+        self.recovery.prior_cwnd = self.cc.cwnd;
+        self.recovery.delivered = 0;
+        self.recovery.out = 0;
         self.cc.ssthresh = self.cc.reduced_ssthresh();
-        self.cwr_pending = true;
+        self.recovery.cwr_pending = true;
     }
 
     /// `tcp_end_cwnd_reduction()`.
     pub(super) fn end_reduction(&mut self) {
-        let reduced = self.state == CaState::Cwr || self.undo.marker.is_some();
+        let reduced = self.recovery.state == CaState::Cwr || self.recovery.undo.marker.is_some();
         if self.native.is_some() {
             return self.note_left();
         }
@@ -143,7 +144,7 @@ impl Sender {
         if self.native.is_some() {
             return;
         }
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+        if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
             self.proportional_reduction(p);
         } else if p.acked > 0 && p.delivered > 0 && self.is_cwnd_limited() {
             self.cc.on_acked(ack.now, p.delivered);
@@ -152,41 +153,41 @@ impl Sender {
 
     /// RFC 6937 with slow-start reduction bound.
     pub(super) fn proportional_reduction(&mut self, p: &Progress) {
-        if p.delivered == 0 || self.prior_cwnd == 0 {
+        if p.delivered == 0 || self.recovery.prior_cwnd == 0 {
             return;
         }
-        self.prr_delivered += p.delivered;
+        self.recovery.delivered += p.delivered;
         let flight = self.board.in_flight() as u32;
         let target = self.cc.ssthresh;
         let send = if flight > target {
-            let due = u64::from(target) * u64::from(self.prr_delivered);
-            let due = due.div_ceil(u64::from(self.prior_cwnd)) as u32;
-            due.saturating_sub(self.prr_out)
+            let due = u64::from(target) * u64::from(self.recovery.delivered);
+            let due = due.div_ceil(u64::from(self.recovery.prior_cwnd)) as u32;
+            due.saturating_sub(self.recovery.out)
         } else {
-            let owed = self.prr_delivered.saturating_sub(self.prr_out);
+            let owed = self.recovery.delivered.saturating_sub(self.recovery.out);
             let bonus = u32::from(p.advanced && p.lost == 0);
             (owed.max(p.delivered) + bonus).min(target - flight)
         };
-        let first = u32::from(self.prr_out == 0);
+        let first = u32::from(self.recovery.out == 0);
         self.cc.cwnd = flight + send.max(first);
     }
 
     /// `tcp_packet_delayed()`: the receiver answered something sent before the first retransmission, or there was none
     /// (since 6.12, and 6.1.113).
     pub(super) fn echo_is_older(&self, ack: &Ack) -> bool {
-        match (self.undo.stamp, ack.echo) {
+        match (self.recovery.undo.stamp, ack.echo) {
             (Some(stamp), Some(echo)) => echo != 0 && (echo.wrapping_sub(stamp) as i32) < 0,
-            (None, Some(_)) => self.sack,
+            (None, Some(_)) => self.agreed.sack,
             _ => false,
         }
     }
 
     pub(super) fn dsack_allows_undo(&self) -> bool {
-        self.undo.marker.is_some() && self.undo.retransmissions == 0
+        self.recovery.undo.marker.is_some() && self.recovery.undo.retransmissions == 0
     }
 
     pub(super) fn may_undo(&self, ack: &Ack) -> bool {
-        self.dsack_allows_undo() || self.undo.marker.is_some() && self.echo_is_older(ack)
+        self.dsack_allows_undo() || self.recovery.undo.marker.is_some() && self.echo_is_older(ack)
     }
 
     pub(super) fn undo(&mut self, now: Nanos, unmark: bool) {
@@ -194,9 +195,9 @@ impl Sender {
         if unmark {
             self.board.unmark_lost();
         }
-        self.cc.cwnd = self.cc.cwnd.max(self.undo.cwnd);
-        self.cc.ssthresh = self.cc.ssthresh.max(self.undo.ssthresh);
-        self.undo.marker = None;
+        self.cc.cwnd = self.cc.cwnd.max(self.recovery.undo.cwnd);
+        self.cc.ssthresh = self.cc.ssthresh.max(self.recovery.undo.ssthresh);
+        self.recovery.undo.marker = None;
         self.tell_spurious(now);
     }
 }

@@ -76,6 +76,100 @@ pub(super) struct Undo {
     pub stamp: Option<u32>,
 }
 
+/// The congestion state, and the reduction under way.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Recovery {
+    pub state: CaState,
+    /// It ends when this is acknowledged.
+    pub high: u64,
+    pub undo: Undo,
+    /// The time-out may have been needless (RFC 5682).
+    pub frto: bool,
+    /// The next data says that the window was reduced.
+    pub cwr_pending: bool,
+    /// Of PRR (RFC 9937).
+    pub delivered: u32,
+    pub out: u32,
+    pub prior_cwnd: u32,
+}
+
+/// The window that the peer has shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct PeerWindow {
+    pub bytes: u64,
+    /// Sequence number of the segment that said so.
+    pub from: i64,
+    pub largest: u64,
+}
+
+/// The tail probe that is out (RFC 8985 §7).
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct TailProbe {
+    pub high: Option<u64>,
+    pub retransmitted: bool,
+}
+
+/// How much of the window is used.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct WindowUse {
+    pub cwnd_limited: bool,
+    pub max_packets_out: usize,
+    pub seq: u64,
+    pub used_packets: u32,
+    pub used_stamp: Nanos,
+}
+
+/// What it does as it was set up.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Habits {
+    pub initial_cwnd: u32,
+    pub goes_beyond_edge: u64,
+    pub tail_probe: bool,
+    pub detects_black_holes: bool,
+}
+
+/// What the handshake has settled.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Settled {
+    pub sack: bool,
+    pub ecn: bool,
+    pub mss: u32,
+}
+
+/// When the next packet may leave.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Pace {
+    /// When the last transmission left; with pacing: when the next may.
+    pub departed: Nanos,
+    /// Pacing holds something back until then.
+    pub until: Option<Nanos>,
+    /// The super-segment under way ends here.
+    pub burst_end: u64,
+    /// It waits for the window to have room for a super-segment.
+    pub deferred_by_cwnd: bool,
+}
+
+/// The timers, and what they have brought about.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Timers {
+    pub timeouts: u32,
+    pub backoff: u32,
+    pub timer: Option<(Nanos, Timer)>,
+    pub window_probe: Option<Nanos>,
+    pub forced: Option<Forced>,
+}
+
+/// What the application has written.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Source {
+    pub written: u64,
+    pub closed: bool,
+    /// End of the last segment shorter than the others (`snd_sml`).
+    pub short_end: u64,
+    /// Where the portions begin in which the application's data is kept.
+    pub portion_start: u64,
+}
+
 /// The sending half of a connection.
 #[derive(Clone, Debug)]
 pub struct Sender {
@@ -92,53 +186,18 @@ pub struct Sender {
     pub(super) native: Option<Box<Native>>,
     pub(super) sampler: RateSampler,
     pub(super) board: Scoreboard,
-    pub(super) sack: bool,
-    pub(super) ecn: bool,
-    pub(super) state: CaState,
-    pub(super) high: u64,
-    pub(super) undo: Undo,
-    pub(super) prr_delivered: u32,
-    pub(super) prr_out: u32,
-    pub(super) prior_cwnd: u32,
     pub(super) rack: Rack,
     pub(super) highest_sacked: u64,
-    pub(super) probe_high: Option<u64>,
-    pub(super) probe_retransmitted: bool,
-    pub(super) frto: bool,
-    pub(super) cwr_pending: bool,
-    pub(super) cwnd_limited: bool,
-    pub(super) max_packets_out: usize,
-    pub(super) usage_seq: u64,
-    pub(super) window: u64,
-    pub(super) window_from: i64,
-    pub(super) timeouts: u32,
-    pub(super) initial_cwnd: u32,
-    pub(super) goes_beyond_edge: u64,
-    pub(super) tail_probe: bool,
-    pub(super) detects_black_holes: bool,
-    pub(super) mss: u32,
-    pub(super) max_window: u64,
-    pub(super) written: u64,
-    pub(super) closed: bool,
-    pub(super) backoff: u32,
-    pub(super) timer: Option<(Nanos, Timer)>,
-    pub(super) window_probe: Option<Nanos>,
-    pub(super) forced: Option<Forced>,
     pub(super) last_sent: Nanos,
-    pub(super) used_packets: u32,
-    pub(super) used_stamp: Nanos,
-    /// When the last transmission left; with pacing: when the next may.
-    pub(super) departed: Nanos,
-    /// Pacing holds something back until then.
-    pub(super) pacing_until: Option<Nanos>,
-    /// The super-segment under way ends here.
-    pub(super) burst_end: u64,
-    /// It waits for the window to have room for a super-segment.
-    pub(super) deferred_by_cwnd: bool,
-    /// End of the last segment shorter than the others (`snd_sml`).
-    pub(super) short_end: u64,
-    /// Where the portions begin in which the application's data is kept.
-    pub(super) portion_start: u64,
+    pub(super) recovery: Recovery,
+    pub(super) peer_window: PeerWindow,
+    pub(super) probe: TailProbe,
+    pub(super) usage: WindowUse,
+    pub(super) habits: Habits,
+    pub(super) agreed: Settled,
+    pub(super) pace: Pace,
+    pub(super) timers: Timers,
+    pub(super) source: Source,
 }
 
 impl Sender {
@@ -153,100 +212,92 @@ impl Sender {
             native: None,
             sampler: RateSampler::default(),
             board: Scoreboard::default(),
-            sack: false,
-            ecn: false,
-            state: CaState::Open,
-            high: 0,
-            undo: Undo::default(),
-            prr_delivered: 0,
-            prr_out: 0,
-            prior_cwnd: 0,
             rack: Rack::default(),
             highest_sacked: 0,
-            probe_high: None,
-            probe_retransmitted: false,
-            frto: false,
-            cwr_pending: false,
-            cwnd_limited: false,
-            max_packets_out: 0,
-            usage_seq: 0,
-            window: 0,
-            window_from: 0,
-            timeouts: 0,
-            initial_cwnd: config.initial_cwnd_packets,
-            goes_beyond_edge: config.goes_beyond_edge,
-            tail_probe: config.tail_probe,
-            detects_black_holes: config.detects_black_holes,
-            mss: 536,
-            max_window: 0,
-            written: 0,
-            closed: false,
-            backoff: 0,
-            timer: None,
-            window_probe: None,
-            forced: None,
             last_sent: 0,
-            used_packets: 0,
-            used_stamp: 0,
-            departed: 0,
-            pacing_until: None,
-            burst_end: 0,
-            deferred_by_cwnd: false,
-            short_end: 0,
-            portion_start: 0,
+            recovery: Recovery {
+                state: CaState::Open,
+                high: 0,
+                undo: Undo::default(),
+                frto: false,
+                cwr_pending: false,
+                delivered: 0,
+                out: 0,
+                prior_cwnd: 0,
+            },
+            peer_window: PeerWindow::default(),
+            probe: TailProbe::default(),
+            usage: WindowUse::default(),
+            habits: Habits {
+                initial_cwnd: config.initial_cwnd_packets,
+                goes_beyond_edge: config.goes_beyond_edge,
+                tail_probe: config.tail_probe,
+                detects_black_holes: config.detects_black_holes,
+            },
+            agreed: Settled {
+                sack: false,
+                ecn: false,
+                mss: 536,
+            },
+            pace: Pace::default(),
+            timers: Timers::default(),
+            source: Source::default(),
         }
     }
 
     /// The handshake is over: what both agreed on. `mss` is without options.
     pub fn negotiated(&mut self, mss: u32, sack: bool, ecn: bool, window: u64, window_from: i64) {
-        self.mss = mss;
-        self.sack = sack;
-        self.ecn = ecn;
-        self.window = window;
-        self.window_from = window_from;
-        self.max_window = window;
+        self.agreed.mss = mss;
+        self.agreed.sack = sack;
+        self.agreed.ecn = ecn;
+        self.peer_window.bytes = window;
+        self.peer_window.from = window_from;
+        self.peer_window.largest = window;
         self.rack.window_steps = 1;
     }
 
     /// The application writes.
     pub fn write(&mut self, bytes: u64) {
-        let waiting = self.written - self.nxt;
+        let waiting = self.source.written - self.nxt;
         let in_flight = self.board.in_flight();
         let room = in_flight < self.cc.cwnd as usize;
-        if waiting < u64::from(self.mss) && room && self.board.lost_out <= self.board.retrans_out {
+        if waiting < u64::from(self.agreed.mss)
+            && room
+            && self.board.lost_out <= self.board.retrans_out
+        {
             self.sampler.mark_app_limited(self.bytes_of(in_flight));
         }
         self.begin_portion();
-        self.written += bytes;
+        self.source.written += bytes;
     }
 
     /// The application closes: a FIN follows what was written.
     pub fn close(&mut self) {
-        self.closed = true;
+        self.source.closed = true;
     }
 
     /// Everything, the FIN included, has been acknowledged.
     pub fn finished(&self) -> bool {
-        self.closed && self.una == self.limit()
+        self.source.closed && self.una == self.limit()
     }
 
     fn limit(&self) -> u64 {
-        self.written + u64::from(self.closed)
+        self.source.written + u64::from(self.source.closed)
     }
 
     /// Segment size: never more than half the largest window, so that small windows hold two.
     pub(super) fn segment_bytes(&self) -> u64 {
-        let cut = if self.max_window > 536 {
-            self.max_window / 2
+        let cut = if self.peer_window.largest > 536 {
+            self.peer_window.largest / 2
         } else {
-            self.max_window
+            self.peer_window.largest
         };
-        u64::from(self.mss).min(cut.max(28))
+        u64::from(self.agreed.mss).min(cut.max(28))
     }
 
     pub(super) fn set_window(&mut self, window: u64) {
-        self.window = window;
-        self.max_window = self.max_window.max(window);
+        self.peer_window.bytes = window;
+        self.peer_window.largest = self.peer_window.largest.max(window);
     }
 
     /// Segments thought to be in the network.
@@ -256,7 +307,7 @@ impl Sender {
 
     /// Right edge that the peer has shown, or what the sender makes of it.
     pub fn edge(&self) -> u64 {
-        self.una + self.window + self.goes_beyond_edge
+        self.una + self.peer_window.bytes + self.habits.goes_beyond_edge
     }
 
     pub(super) fn next_segment(&self) -> Option<(u64, u64)> {
@@ -264,9 +315,9 @@ impl Sender {
         if self.nxt >= limit {
             return None;
         }
-        let data_end = (self.nxt + self.segment_bytes()).min(self.written.max(self.nxt));
+        let data_end = (self.nxt + self.segment_bytes()).min(self.source.written.max(self.nxt));
         // The FIN rides on the last data.
-        let end = if data_end == self.written {
+        let end = if data_end == self.source.written {
             limit
         } else {
             data_end
@@ -276,8 +327,8 @@ impl Sender {
 
     /// What may leave now; call until `None`.
     pub fn next(&mut self, now: Nanos, ts_now: u32) -> Option<Transmission> {
-        self.pacing_until = None;
-        if let Some(forced) = self.forced.take() {
+        self.pace.until = None;
+        if let Some(forced) = self.timers.forced.take() {
             return self.send_forced(now, forced);
         }
         let room = self.board.in_flight() < self.cc.cwnd as usize;
@@ -287,11 +338,11 @@ impl Sender {
             return may.then(|| self.retransmit(now, index, ts_now));
         }
         self.restart_after_idle(now);
-        if self.nxt >= self.burst_end {
-            self.burst_end = self.begin_burst(now)?;
+        if self.nxt >= self.pace.burst_end {
+            self.pace.burst_end = self.begin_burst(now)?;
         }
         let (start, end) = self.next_segment()?;
-        Some(self.send_new(now, start, end.min(self.burst_end)))
+        Some(self.send_new(now, start, end.min(self.pace.burst_end)))
     }
 
     fn snapshot(&mut self, now: Nanos, in_flight: usize) -> RateSnapshot {
@@ -303,7 +354,7 @@ impl Sender {
 
     /// A FIN alone may go one beyond the edge, as it takes no buffer.
     pub(super) fn edge_for(&self, end: u64) -> u64 {
-        self.edge() + u64::from(end == self.written + 1)
+        self.edge() + u64::from(end == self.source.written + 1)
     }
 
     fn send_new(&mut self, now: Nanos, start: u64, end: u64) -> Transmission {
@@ -312,33 +363,33 @@ impl Sender {
         self.board.push(start, end, now, snapshot);
         self.nxt = end;
         self.last_sent = now;
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
-            self.prr_out += 1;
+        if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
+            self.recovery.out += 1;
         }
-        let first_timer = first || matches!(self.timer, Some((_, Timer::TailProbe)) | None);
+        let first_timer = first || matches!(self.timers.timer, Some((_, Timer::TailProbe)) | None);
         if first_timer {
             self.arm_rto(now);
         }
-        self.window_probe = None;
-        let fin = end > self.written;
+        self.timers.window_probe = None;
+        let fin = end > self.source.written;
         self.tell_sent(now, end - start, false);
         Transmission {
             start: start as i64,
             bytes: (end - start) as u32 - u32::from(fin),
             fin,
             new_data: true,
-            cwr: self.ecn && std::mem::take(&mut self.cwr_pending),
+            cwr: self.agreed.ecn && std::mem::take(&mut self.recovery.cwr_pending),
         }
     }
 
     fn retransmit(&mut self, now: Nanos, index: usize, ts_now: u32) -> Transmission {
-        self.undo.stamp.get_or_insert(ts_now);
-        self.undo.retransmissions = self.undo.retransmissions.max(0) + 1;
-        if self.state == CaState::Recovery {
+        self.recovery.undo.stamp.get_or_insert(ts_now);
+        self.recovery.undo.retransmissions = self.recovery.undo.retransmissions.max(0) + 1;
+        if self.recovery.state == CaState::Recovery {
             self.stats.fast_retransmits += 1;
         }
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
-            self.prr_out += 1;
+        if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
+            self.recovery.out += 1;
         }
         if index == 0 {
             self.arm_rto(now);
@@ -352,7 +403,7 @@ impl Sender {
     }
 
     fn again(&mut self, start: u64, end: u64) -> Transmission {
-        let fin = end > self.written;
+        let fin = end > self.source.written;
         let bytes = (end - start) as u32 - u32::from(fin);
         self.stats.bytes_retransmitted += u64::from(bytes);
         self.stats.segments_retransmitted += 1;
@@ -371,7 +422,7 @@ impl Sender {
                 let (start, end) = self.next_segment()?;
                 let end = end.min(self.edge_for(end));
                 let sent = self.send_new(now, start, end);
-                self.probe_high = self.probe_high.map(|_| self.nxt);
+                self.probe.high = self.probe.high.map(|_| self.nxt);
                 self.arm_rto(now);
                 Some(sent)
             }
@@ -382,7 +433,7 @@ impl Sender {
                 Some(self.again(tail.start, tail.end))
             }
             Forced::WindowProbe => {
-                self.stats.window_probes += 1;
+                self.stats.probes.window += 1;
                 Some(Transmission {
                     start: self.una as i64 - 1,
                     bytes: 0,

@@ -16,18 +16,18 @@ impl Sender {
         self.tell_restart(now, idle);
         if idle > rto && self.native.is_none() {
             self.cc.ssthresh = self.current_ssthresh();
-            let restart = self.initial_cwnd.min(self.cc.cwnd);
+            let restart = self.habits.initial_cwnd.min(self.cc.cwnd);
             let halvings = (idle / rto).min(31) as u32;
             self.cc.cwnd = (self.cc.cwnd >> halvings).max(restart);
-            self.used_stamp = now;
-            self.used_packets = 0;
+            self.usage.used_stamp = now;
+            self.usage.used_packets = 0;
         }
         self.cc.on_restart(now, idle);
         self.last_sent = now;
     }
 
     pub(super) fn current_ssthresh(&self) -> u32 {
-        if matches!(self.state, CaState::Cwr | CaState::Recovery) {
+        if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
             return self.cc.ssthresh;
         }
         self.cc.ssthresh.max(self.cc.cwnd - self.cc.cwnd / 4)
@@ -36,7 +36,7 @@ impl Sender {
     /// After a burst of [`Sender::next`]: window validation and the tail-probe timer.
     pub fn after_burst(&mut self, now: Nanos, sent_any: bool) {
         self.stats.max_cwnd_packets = self.stats.max_cwnd_packets.max(self.cc.cwnd);
-        let limited = std::mem::take(&mut self.deferred_by_cwnd)
+        let limited = std::mem::take(&mut self.pace.deferred_by_cwnd)
             || self.board.in_flight() >= self.cc.cwnd as usize;
         if sent_any || limited {
             self.validate_cwnd(now, limited);
@@ -45,45 +45,50 @@ impl Sender {
             self.schedule_probe(now);
         }
         let waiting = self.board.packets_out() == 0 && self.next_segment().is_some();
-        if waiting && self.window_probe.is_none() && self.forced.is_none() {
-            self.window_probe = Some(now + self.backed_off_rto());
+        if waiting && self.timers.window_probe.is_none() && self.timers.forced.is_none() {
+            self.timers.window_probe = Some(now + self.backed_off_rto());
         }
         if !waiting {
-            self.window_probe = None;
+            self.timers.window_probe = None;
         }
     }
 
     /// `tcp_cwnd_validate()`: remembers the most that was out in a round, which bounds growth.
     pub(super) fn validate_cwnd(&mut self, now: Nanos, limited: bool) {
         let out = self.board.packets_out();
-        if self.una >= self.usage_seq || limited || !self.cwnd_limited && out > self.max_packets_out
+        if self.una >= self.usage.seq
+            || limited
+            || !self.usage.cwnd_limited && out > self.usage.max_packets_out
         {
-            self.cwnd_limited = limited;
-            self.max_packets_out = out;
-            self.usage_seq = self.nxt;
+            self.usage.cwnd_limited = limited;
+            self.usage.max_packets_out = out;
+            self.usage.seq = self.nxt;
         }
         if self.is_cwnd_limited() {
-            self.used_packets = 0;
-            self.used_stamp = now;
+            self.usage.used_packets = 0;
+            self.usage.used_stamp = now;
             return;
         }
-        self.used_packets = self.used_packets.max(out as u32);
+        self.usage.used_packets = self.usage.used_packets.max(out as u32);
         // Linux spares senders whose socket buffer is full: the window was the limit there.
         let starved = self.next_segment().is_none() && self.native.is_none();
-        if starved && self.state == CaState::Open && now - self.used_stamp >= self.rtt.rto() {
-            let used = self.used_packets.max(self.initial_cwnd);
+        if starved
+            && self.recovery.state == CaState::Open
+            && now - self.usage.used_stamp >= self.rtt.rto()
+        {
+            let used = self.usage.used_packets.max(self.habits.initial_cwnd);
             if used < self.cc.cwnd {
                 self.cc.ssthresh = self.current_ssthresh();
                 self.cc.cwnd = (self.cc.cwnd + used) / 2;
             }
-            self.used_packets = 0;
-            self.used_stamp = now;
+            self.usage.used_packets = 0;
+            self.usage.used_stamp = now;
         }
     }
 
     /// `tcp_is_cwnd_limited()`: in slow start the window may reach twice what was out.
     pub(super) fn is_cwnd_limited(&self) -> bool {
-        self.cwnd_limited
-            || self.cc.in_slow_start() && (self.cc.cwnd as usize) < 2 * self.max_packets_out
+        self.usage.cwnd_limited
+            || self.cc.in_slow_start() && (self.cc.cwnd as usize) < 2 * self.usage.max_packets_out
     }
 }

@@ -18,29 +18,29 @@ pub(crate) enum Overdue {
 /// What the receiver says.
 impl Scoreboard {
     /// The piece at `index` has reached the receiver; as it was before, unless that was known, or it has not been sent.
+    #[inline]
     pub(crate) fn deliver(&mut self, index: usize) -> Option<Piece> {
-        let piece = *self.hold.get(index);
+        let piece = self.hold.get_mut(index);
         if piece.sacked || !piece.sent {
             return None;
         }
-        match piece.lost {
-            true => self.lost_bytes -= piece.len(),
-            false => self.inflight -= piece.len(),
-        }
-        if piece.missing {
-            self.missing_bytes -= piece.len();
-        }
-        (
-            self.hold.get_mut(index).lost,
-            self.hold.get_mut(index).missing,
-        ) = (false, false);
+        let (was, len) = (*piece, piece.len());
+        (piece.lost, piece.missing) = (false, false);
         // Until it is acknowledged or SACKed, which the caller says next.
-        self.hold.get_mut(index).sacked = true;
-        self.sacked_bytes += piece.len();
-        Some(piece)
+        piece.sacked = true;
+        match was.lost {
+            true => self.lost_bytes -= len,
+            false => self.inflight -= len,
+        }
+        if was.missing {
+            self.missing_bytes -= len;
+        }
+        self.sacked_bytes += len;
+        Some(was)
     }
 
     /// Takes the oldest piece out if everything in it is acknowledged by `ack`. It has been delivered.
+    #[inline]
     pub(crate) fn pop_acked(&mut self, ack: u64) -> Option<Piece> {
         self.hold.front().filter(|front| front.end <= ack)?;
         let piece = self.hold.pop_front()?;

@@ -71,6 +71,7 @@ impl Piece {
         }
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> u64 {
         self.end - self.start
     }
@@ -131,18 +132,22 @@ impl Hold {
         self.all().pieces.len()
     }
 
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.all().pieces.is_empty()
     }
 
+    #[inline]
     pub(crate) fn push(&mut self, piece: Piece) {
         self.0.edit().pieces.push_back(piece);
     }
 
+    #[inline]
     pub(crate) fn front(&self) -> Option<&Piece> {
         self.all().pieces.front()
     }
 
+    #[inline]
     pub(crate) fn pop_front(&mut self) -> Option<Piece> {
         let all = self.0.edit_known()?;
         let piece = all.pieces.pop_front()?;
@@ -152,10 +157,12 @@ impl Hold {
         Some(piece)
     }
 
+    #[inline]
     pub(crate) fn get(&self, index: usize) -> &Piece {
         &self.all().pieces[index]
     }
 
+    #[inline]
     pub(crate) fn get_mut(&mut self, index: usize) -> &mut Piece {
         &mut self.0.edit().pieces[index]
     }
@@ -168,12 +175,14 @@ impl Hold {
     }
 
     /// The first piece waiting for its first transmission.
+    #[inline]
     pub(crate) fn unsent(&self) -> Option<usize> {
         let all = self.all();
         (all.first_unsent < all.pieces.len()).then_some(all.first_unsent)
     }
 
     /// Takes the first unsent piece for sent. What is missing behind it waits for nothing here.
+    #[inline]
     pub(crate) fn advance_unsent(&mut self) {
         let all = self.0.edit();
         all.first_unsent += 1;
@@ -243,6 +252,7 @@ impl Hold {
     }
 
     /// The piece at `index` leaves at `now`.
+    #[inline]
     pub(crate) fn sent(&mut self, index: usize, now: Nanos, snapshot: RateSnapshot, copies: u32) {
         let all = self.0.edit();
         let piece = &mut all.pieces[index];
@@ -286,6 +296,7 @@ impl Hold {
     }
 
     /// Reads the ends of the queues.
+    #[inline]
     pub(crate) fn touch(&self) -> u64 {
         let all = self.all();
         let ends =
@@ -300,11 +311,13 @@ impl Hold {
     }
 
     /// The oldest transmission.
+    #[inline]
     pub(super) fn oldest_sent(&self) -> Option<Transmission> {
         self.all().order.front().copied()
     }
 
     /// It is of no account any more.
+    #[inline]
     pub(super) fn pass_oldest_sent(&mut self) {
         if let Some(all) = self.0.edit_known() {
             all.order.pop_front();
@@ -312,6 +325,7 @@ impl Hold {
     }
 
     /// One more.
+    #[inline]
     pub(super) fn note_sent(&mut self, transmission: Transmission) {
         self.0.edit().order.push_back(transmission);
     }

@@ -129,6 +129,7 @@ impl Scoreboard {
 impl Scoreboard {
     /// The piece at `index` leaves at `now`. `told` is asked for the state of the rate sampler; `copies`: so many copies
     /// have left before it; `timed`: RACK watches it.
+    #[inline]
     pub(crate) fn send(
         &mut self,
         index: usize,
@@ -137,16 +138,18 @@ impl Scoreboard {
         timed: bool,
         told: impl FnOnce(&Leaving) -> RateSnapshot,
     ) -> Leaving {
-        let piece = *self.hold.get(index);
-        let (len, again) = (piece.len(), piece.transmissions > 0);
+        let piece = self.hold.get(index);
+        let (start, end, again) = (piece.start, piece.end, piece.transmissions > 0);
+        let (len, sent) = (piece.len(), piece.sent);
+        let (lost, missing) = (piece.lost, piece.missing);
         let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
-        if piece.lost {
+        if lost {
             self.lost_bytes -= len;
         }
-        if piece.missing {
+        if missing {
             self.missing_bytes -= len;
         }
-        if !piece.sent || piece.lost {
+        if !sent || lost {
             self.inflight += len;
         }
         let leaving = Leaving {
@@ -159,11 +162,11 @@ impl Scoreboard {
         let snapshot = told(&leaving);
         self.hold.sent(index, now, snapshot, copies);
         if timed {
-            self.note_transmission(piece.start, now);
+            self.note_transmission(start, now);
         }
-        if !piece.sent {
+        if !sent {
             self.hold.advance_unsent();
-            self.sent_nxt = self.sent_nxt.max(piece.end);
+            self.sent_nxt = self.sent_nxt.max(end);
         }
         self.check();
         leaving

@@ -66,66 +66,71 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(setup: &Setup) -> Result<Plan> {
-        let (mut flows, mut quic) = (Vec::new(), Vec::new());
-        for (group, all) in setup.flows.iter().enumerate() {
-            let starts = all.starts(setup.seed);
-            for (index, start_ns) in (0..all.count).zip(starts) {
-                let pair = setup.pairs.get(all.pair_of(index));
-                let pair =
-                    pair.with_context(|| format!("there is no pair {}", all.pair_of(index)))?;
-                let own = &setup.servers.get(pair.server);
-                let own = own.with_context(|| format!("there is no server {}", pair.server))?;
-                let client = setup.clients.get(pair.client);
-                let client =
-                    client.with_context(|| format!("there is no client {}", pair.client))?;
-                let congestion_control = all.congestion_control.as_ref();
-                let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
-                let bytes = all.bytes_of(setup.seed, index);
-                if all.transport == Transport::Quic {
-                    let named = own.algorithm.as_ref().map(Algorithm::word);
-                    quic.push(QuicFlow {
-                        group,
-                        index,
-                        server: pair.server,
-                        client: pair.client,
-                        start_ns,
-                        bytes,
-                        algorithm: named.unwrap_or_else(|| congestion_control.clone()),
-                    });
-                    continue;
-                }
-                if own.algorithm.is_some() {
-                    bail!(
-                        "[server] algorithm is for QUIC and for servers of the simulator: take \
-                         congestion_control, or run.simulated = true"
-                    );
-                }
-                flows.push(Flow {
-                    group,
-                    index,
-                    server: pair.server,
-                    client: pair.client,
-                    start_ns: (!all.waits(index)).then_some(start_ns),
-                    bytes,
-                    write_bytes: match all.write_bytes {
-                        0 => bytes,
-                        some => some,
-                    },
-                    pause_ns: all.pause_ns,
-                    congestion_control: congestion_control.clone(),
-                    client_congestion_control: client.congestion_control.clone(),
-                    background: all.background,
-                });
-            }
-        }
-        Ok(Plan {
-            flows,
-            quic,
+        let mut plan = Plan {
+            flows: Vec::new(),
+            quic: Vec::new(),
             pattern: Pattern::new(setup.seed),
             limit_ns: setup.limit_ns,
             fixed_length: setup.fixed_length,
             series_interval_ns: setup.record.series_interval_ns,
-        })
+        };
+        for (group, all) in setup.flows.iter().enumerate() {
+            let starts = all.starts(setup.seed);
+            for (index, start_ns) in (0..all.count).zip(starts) {
+                plan.add(setup, group, index, start_ns)?;
+            }
+        }
+        Ok(plan)
+    }
+
+    /// Adds the transfer of this index of a group.
+    fn add(&mut self, setup: &Setup, group: usize, index: u32, start_ns: u64) -> Result<()> {
+        let all = &setup.flows[group];
+        let pair = setup.pairs.get(all.pair_of(index));
+        let pair = pair.with_context(|| format!("there is no pair {}", all.pair_of(index)))?;
+        let own = &setup.servers.get(pair.server);
+        let own = own.with_context(|| format!("there is no server {}", pair.server))?;
+        let client = setup.clients.get(pair.client);
+        let client = client.with_context(|| format!("there is no client {}", pair.client))?;
+        let congestion_control = all.congestion_control.as_ref();
+        let congestion_control = congestion_control.unwrap_or(&own.congestion_control);
+        let bytes = all.bytes_of(setup.seed, index);
+        if all.transport == Transport::Quic {
+            let named = own.algorithm.as_ref().map(Algorithm::word);
+            self.quic.push(QuicFlow {
+                group,
+                index,
+                server: pair.server,
+                client: pair.client,
+                start_ns,
+                bytes,
+                algorithm: named.unwrap_or_else(|| congestion_control.clone()),
+            });
+            return Ok(());
+        }
+        if own.algorithm.is_some() {
+            bail!(
+                "[server] algorithm is for QUIC and for servers of the simulator: take \
+                 congestion_control, or run.simulated = true"
+            );
+        }
+        self.flows.push(Flow {
+            group,
+            index,
+            server: pair.server,
+            client: pair.client,
+            start_ns: (!all.waits(index)).then_some(start_ns),
+            bytes,
+            write_bytes: match all.write_bytes {
+                0 => bytes,
+                some => some,
+            },
+            pause_ns: all.pause_ns,
+            congestion_control: congestion_control.clone(),
+            client_congestion_control: client.congestion_control.clone(),
+            background: all.background,
+        });
+        Ok(())
     }
 }
 

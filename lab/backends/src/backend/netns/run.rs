@@ -22,7 +22,7 @@ use windlass_sim::stalls::Stalls;
 use crate::backend::box_sample;
 use crate::backend::sim::network::stall_config;
 use crate::cleanup::{check_interrupted, lab_folder, lab_name};
-use crate::emulator::{Emulator, Ends};
+use crate::emulator::{Emulator, Ends, Record};
 use crate::programs::Programs;
 use crate::topology::{Shape, Topology};
 use crate::trace;
@@ -86,15 +86,11 @@ impl Lab {
         let names = topology.clients.iter().map(|c| c.name().to_owned());
         let folder = self.folder.path();
         let before = self.counts(&plan)?;
-        let path_box = &setup.path_box;
-        let mut ends = match self.ends.take() {
-            Some(ends) => ends,
-            None => Ends::open(topology)?,
-        };
-        let near = near_setup(setup).map(|near| Emulator::start(Ends::open_near(topology)?, &near));
-        let near = near.transpose()?;
+        let ends = self.ends.take().map_or_else(|| Ends::open(topology), Ok);
+        let mut ends = ends?;
+        let near = start_near(topology, setup)?;
         let (wires, record) = ((topology, &mut ends), setup.record);
-        let mut running = Running::start(wires, path_box, record, programs, folder)?;
+        let mut running = Running::start(wires, &setup.path_box, record, programs, folder)?;
         let receivers = Receivers::start(topology, &plan, programs, folder)?;
         let links = Emulator::start(ends, setup)?;
         let start_ns = links.start_ns();
@@ -119,30 +115,15 @@ impl Lab {
             served: by_flow(served),
             said,
         };
-        let timeouts = (after.timeouts.iter()).zip(&before.timeouts);
-        let timeouts: Vec<_> = timeouts.map(|(a, b)| Some((*a)? - (*b)?)).collect();
-        let mut flows = outcome.flows(&timeouts);
-        flows.extend(over_quic.flows);
-        flows.sort_by_key(|f| (f.group, f.index));
+        let flows = outcome.flows(&after.timeouts_since(&before), over_quic.flows);
         // So that none is left for the next run.
         clients.break_connections()?;
         outcome.break_connections();
         let trace = running.stop()?;
-        let (mut record, ends) = links.stop()?;
-        if let Some(near) = near {
-            let (near, _) = near.stop()?;
-            record.down.extend(near.down);
-            record.up.extend(near.up);
-            record.mishaps += near.mishaps;
-        }
+        let (record, ends) = stop_links(links, near)?;
         self.ends = Some(ends);
         let mut counters = std::mem::take(&mut outcome.said.counters);
-        let lost = record.mishaps + (after.dropped[1] - before.dropped[1]);
-        counters.insert(LOST_FRAMES.to_owned(), lost);
-        let drops = after.dropped[0] - before.dropped[0];
-        counters.insert(BOX_DROPS.to_owned(), drops);
-        let delivered = record.lateness_us.len().max(1) as u64;
-        counters.insert(PACKET_COST.to_owned(), record.cpu_ns / delivered);
+        counters.extend(counters_of(&record, after.dropped_since(&before)));
         let mut series = outcome.series(&trace);
         series.extend(over_quic.series);
         Ok(Observed {
@@ -190,6 +171,12 @@ impl Lab {
     }
 }
 
+/// The link between the servers and the box, if there is one.
+fn start_near(topology: &Topology, setup: &Setup) -> Result<Option<Emulator>> {
+    let start = |near| Emulator::start(Ends::open_near(topology)?, &near);
+    near_setup(setup).map(start).transpose()
+}
+
 /// The link between the servers and the box, as a network of its own.
 fn near_setup(setup: &Setup) -> Option<Setup> {
     let mut near = Setup {
@@ -205,11 +192,45 @@ fn near_setup(setup: &Setup) -> Option<Setup> {
     Some(near)
 }
 
+/// Ends the links, and the one between servers and box if there is one: what they have carried together.
+fn stop_links(links: Emulator, near: Option<Emulator>) -> Result<(Record, Ends)> {
+    let (mut record, ends) = links.stop()?;
+    if let Some(near) = near {
+        let (near, _) = near.stop()?;
+        record.down.extend(near.down);
+        record.up.extend(near.up);
+        record.mishaps += near.mishaps;
+    }
+    Ok((record, ends))
+}
+
+/// What the links say, and frames dropped by the interfaces of the box and by those of the links.
+fn counters_of(record: &Record, dropped: [u64; 2]) -> [(String, u64); 3] {
+    let delivered = record.lateness_us.len().max(1) as u64;
+    [
+        (LOST_FRAMES.to_owned(), record.mishaps + dropped[1]),
+        (BOX_DROPS.to_owned(), dropped[0]),
+        (PACKET_COST.to_owned(), record.cpu_ns / delivered),
+    ]
+}
+
 struct Counts {
     /// By server.
     timeouts: Vec<Option<u64>>,
     /// Frames, by the interfaces of the box and by those of the links.
     dropped: [u64; 2],
+}
+
+impl Counts {
+    fn timeouts_since(&self, before: &Counts) -> Vec<Option<u64>> {
+        let both = self.timeouts.iter().zip(&before.timeouts);
+        both.map(|(after, before)| Some((*after)? - (*before)?))
+            .collect()
+    }
+
+    fn dropped_since(&self, before: &Counts) -> [u64; 2] {
+        [0, 1].map(|side| self.dropped[side] - before.dropped[side])
+    }
 }
 
 fn by_flow(served: Vec<Served>) -> BTreeMap<usize, Served> {
@@ -227,12 +248,15 @@ struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Every transfer. `timeouts` of the servers by the count of their namespace.
-    fn flows(&self, timeouts: &[Option<u64>]) -> Vec<FlowObserved> {
+    /// Every transfer, with those `over_quic`. `timeouts` of the servers by the count of their namespace.
+    fn flows(&self, timeouts: &[Option<u64>], over_quic: Vec<FlowObserved>) -> Vec<FlowObserved> {
         let flows = self.plan.flows.iter().zip(&self.fetched).enumerate();
-        flows
+        let mut flows: Vec<_> = flows
             .map(|(index, (flow, fetched))| self.flow(index, flow, fetched, timeouts[flow.server]))
-            .collect()
+            .collect();
+        flows.extend(over_quic);
+        flows.sort_by_key(|f| (f.group, f.index));
+        flows
     }
 
     fn flow(

@@ -28,24 +28,7 @@ pub(super) fn observe(
     let mut series = Vec::new();
     for (index, transfer) in transfers.iter().enumerate() {
         let notes = &mut watch.notes[index];
-        let of_box = match notes.watched_only {
-            true => Source::Advice,
-            false => Source::Box,
-        };
-        let of_server = Series {
-            samples: std::mem::take(&mut notes.server),
-            ..Series::default()
-        };
-        let of_box = Series {
-            source: of_box,
-            ..std::mem::take(&mut notes.boxed)
-        };
-        let sampled = [of_server, of_box].into_iter();
-        series.extend(sampled.filter(|s| !s.samples.is_empty()).map(|s| Series {
-            group: transfer.group,
-            index: transfer.index,
-            ..s
-        }));
+        series.extend(series_of(transfer, notes));
         let ends = &world.connections()[index];
         let mut flow = flow(transfer, ends, notes, boxed, end);
         flow.error = flow.error.or_else(|| left_over(setup, transfer, ends));
@@ -75,6 +58,31 @@ pub(super) fn observe(
         usage: None,
         error: error(world),
     }
+}
+
+/// What was sampled of a transfer, of its server and of the box.
+fn series_of(transfer: &Transfer, notes: &mut Notes) -> impl Iterator<Item = Series> {
+    let (group, index) = (transfer.group, transfer.index);
+    let source = match notes.watched_only {
+        true => Source::Advice,
+        false => Source::Box,
+    };
+    let of_server = Series {
+        samples: std::mem::take(&mut notes.server),
+        ..Series::default()
+    };
+    let of_box = Series {
+        source,
+        ..std::mem::take(&mut notes.boxed)
+    };
+    let sampled = [of_server, of_box].into_iter();
+    sampled
+        .filter(|series| !series.samples.is_empty())
+        .map(move |series| Series {
+            group,
+            index,
+            ..series
+        })
 }
 
 fn flow(

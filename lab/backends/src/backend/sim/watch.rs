@@ -150,17 +150,17 @@ impl Watch {
 }
 
 fn server_sample(now: Nanos, stats: &EndStats, acked: u64) -> Sample {
-    let threshold = stats.ssthresh_packets;
+    let threshold = stats.now.ssthresh_packets;
     Sample {
         time_s: seconds(now),
-        cwnd_packets: Some(f64::from(stats.cwnd_packets)),
-        in_recovery: Some(stats.in_recovery),
+        cwnd_packets: Some(f64::from(stats.now.cwnd_packets)),
+        in_recovery: Some(stats.now.in_recovery),
         ssthresh_packets: (threshold != SSTHRESH_INFINITE).then(|| f64::from(threshold)),
-        inflight_packets: Some(f64::from(stats.packets_in_flight)),
-        srtt_ms: milliseconds(stats.srtt),
-        min_rtt_ms: milliseconds(stats.min_rtt),
-        pacing_mbit_s: stats.pacing_rate.map(mbit_s),
-        delivery_mbit_s: (stats.delivery_rate > 0).then(|| mbit_s(stats.delivery_rate)),
+        inflight_packets: Some(f64::from(stats.now.packets_in_flight)),
+        srtt_ms: milliseconds(stats.now.srtt),
+        min_rtt_ms: milliseconds(stats.now.min_rtt),
+        pacing_mbit_s: stats.now.pacing_rate.map(mbit_s),
+        delivery_mbit_s: (stats.now.delivery_rate > 0).then(|| mbit_s(stats.now.delivery_rate)),
         acked_bytes: Some(acked),
         retransmitted_packets: Some(stats.segments_retransmitted),
         held_packets: None,

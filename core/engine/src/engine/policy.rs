@@ -1,0 +1,39 @@
+//! Another policy takes charge.
+
+use super::Engine;
+use crate::Nanos;
+use crate::conn::Change;
+use crate::decide::{Decide, Generation};
+use crate::tenants;
+
+impl Engine {
+    /// Puts another policy in charge: of new connections altogether, of those that run in what can
+    /// change under way, which is algorithm, conditions, copies and caps. Mode and head-room stay as they began. A flow
+    /// that the new policy leaves alone keeps its algorithm, and its tenant if there is still one of that name; the
+    /// conditions and comparisons of the old policy have gone with it.
+    pub fn set_policy(&mut self, policy: Box<dyn Decide>, now: Nanos) {
+        self.policy = policy;
+        self.take_up_policy(now);
+    }
+
+    /// The policy is another one than that of which tenants and flows have their numbers.
+    pub(super) fn take_up_policy(&mut self, now: Nanos) {
+        let policy = &*self.policy;
+        let tenants = tenants::open(policy.tenants(), &self.tenants);
+        let renamed = tenants::renamed(&self.tenants, &tenants);
+        let generation = Generation(self.generation.0.wrapping_add(1));
+        self.generation = generation;
+        let mut change = Change {
+            policy,
+            generation,
+            tenants: &renamed,
+            now,
+            verdicts: &mut self.verdicts,
+            counters: &mut self.counters,
+        };
+        for (_, conn) in self.conns.iter_mut() {
+            conn.adopt(&mut change);
+        }
+        self.tenants = tenants;
+    }
+}
