@@ -180,7 +180,15 @@ mod tests {
         let text = "version = 1\n[box]\ninside = \"a\"\noutside = \"b\"\n\
                     [limits]\nflows = 100\nheld_bytes_total = 8_000_000\n";
         let settings = settings(text).unwrap();
-        assert_eq!(settings.worker_limits(1), settings.limits);
+        let of_one = settings.worker_limits(1);
+        let frames = u64::from(settings.driver.hold_frames());
+        assert_eq!(of_one.held_packets_per_prefix, frames / 3 * 2);
+        let held_packets_per_prefix = settings.limits.held_packets_per_prefix;
+        let alone = Limits {
+            held_packets_per_prefix,
+            ..of_one
+        };
+        assert_eq!(alone, settings.limits);
         let of_four = settings.worker_limits(4);
         assert_eq!((of_four.flows, of_four.held_bytes_total), (25, 2_000_000));
         assert_eq!(

@@ -91,6 +91,9 @@ struct End {
     /// The TSval of the other end that it echoes (RFC 7323 §4.3), and when that came.
     ts_recent: u32,
     ts_recent_at: Nanos,
+    /// The newest TSval of the other end that has gone on to it: it may echo this by now, if it has acknowledged what
+    /// came with it.
+    tsval_seen: u32,
     /// TSvals of its first SYN and of its last.
     syn_tsvals: (u32, u32),
     /// The sequence number of its newest segment (RFC 9293 §3.3.1, SND.WL1).
@@ -145,6 +148,7 @@ impl Gate {
                 max_window: u32::from(other.window),
                 ts_recent: other.tsval.unwrap_or(0),
                 ts_recent_at: now,
+                tsval_seen: other.tsval.unwrap_or(0),
                 syn_tsvals: (mine.first_tsval.unwrap_or(0), mine.tsval.unwrap_or(0)),
                 newest: mine.iss,
                 refused: 0,
@@ -318,6 +322,11 @@ impl Gate {
             }
         };
         if let Some(stamps) = segment.options.timestamps
+            && seq::later(stamps.val, receiver.tsval_seen)
+        {
+            receiver.tsval_seen = stamps.val;
+        }
+        if let Some(stamps) = segment.options.timestamps
             && !seq::later(segment.seq, receiver.acked)
             && !seq::later(receiver.ts_recent, stamps.val)
         {
@@ -410,6 +419,7 @@ impl Gate {
             end.unsure = Some(Box::new((known.nxt, now + UNSURE)));
             if let Some(tsval) = other.tsval {
                 (end.ts_recent, end.ts_recent_at) = (tsval, now);
+                end.tsval_seen = tsval;
             }
         }
     }
@@ -442,13 +452,20 @@ fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool
     let Some(Timestamps { val, .. }) = segment.options.timestamps else {
         return true;
     };
-    if !seq::later(receiver.ts_recent, val) {
+    // Of an acknowledgement nothing is lost when a newer one has gone on. Data may fill the gap in front of it.
+    let alone = segment.seq_len() == 0;
+    let recent = if alone {
+        receiver.tsval_seen
+    } else {
+        receiver.ts_recent
+    };
+    if !seq::later(recent, val) {
         return true;
     }
-    let overtaken = segment.seq_len() == 0
+    let overtaken = alone
         && segment.seq == sender.nxt
         && segment.seq == sender.newest
         && segment.ack == sender.acked
-        && receiver.ts_recent.wrapping_sub(val) <= OVERTAKEN_TICKS;
+        && recent.wrapping_sub(val) <= OVERTAKEN_TICKS;
     overtaken || now.saturating_sub(receiver.ts_recent_at) > TSVAL_MEMORY
 }
