@@ -123,6 +123,7 @@ pub fn run(
         socket,
         metrics,
         claim,
+        keeping,
     } = entrance;
     let server = Server::start(socket, Arc::clone(&handler)).map_err(RunError::thread)?;
     let scraped = metrics.map(|listener| metrics::Server::start(listener, Arc::clone(&handler)));
@@ -140,7 +141,7 @@ pub fn run(
     };
     told.tell(Draft::new(EventKind::Stopped, last));
     drop(keeper);
-    drop((saver, claim));
+    drop((saver, keeping, claim));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
 }
@@ -150,15 +151,19 @@ struct Entrance {
     socket: Socket,
     metrics: Option<metrics::Listener>,
     claim: InterfaceClaim,
+    keeping: last_events::Keeping,
 }
 
 impl Entrance {
     fn open(settings: &Settings) -> Result<Entrance, RunError> {
         let metrics = settings.metrics.as_ref().map(metrics::Listener::bind);
+        let socket = Socket::bind(&settings.control_socket)?;
         Ok(Entrance {
-            socket: Socket::bind(&settings.control_socket)?,
             metrics: metrics.transpose()?,
             claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
+            // Nobody else runs.
+            keeping: last_events::Keeping::begin(&settings.control_socket),
+            socket,
         })
     }
 }
@@ -222,7 +227,7 @@ fn handle_signals(events: Sender<Event>) -> Result<(), RunError> {
         for signal in signals.forever() {
             let event = match signal {
                 SIGABRT => {
-                    last_events::tell("ended by SIGABRT, as a watchdog does");
+                    last_events::tell_at_end("ended by SIGABRT, as a watchdog does");
                     let _ = emulate_default_handler(SIGABRT);
                     return;
                 }
