@@ -218,6 +218,9 @@ fn describe(s: &StatusReport) -> String {
             windlass_terminal::bytes(s.held_bytes),
         ));
     }
+    if s.replaced {
+        text.push_str("another program lies in the place of this one: windlass upgrade\n");
+    }
     for trouble in &s.troubles {
         let Trouble { what, mend } = trouble;
         text.push_str(&format!("trouble: {what}\n    mend it with: {mend}\n"));

@@ -66,6 +66,7 @@ enum Command {
     Guard(guard::Command),
     #[command(subcommand)]
     Trial(trial::Command),
+    Reload(upgrade::ReloadArgs),
     Upgrade(upgrade::Args),
     #[command(subcommand)]
     Record(record::Command),
@@ -116,6 +117,7 @@ fn main() -> ExitCode {
         Command::Auto(command) => auto::run(command),
         Command::Guard(command) => guard::run(command),
         Command::Trial(command) => trial::run(command, &catalog),
+        Command::Reload(args) => upgrade::reload(&args),
         Command::Upgrade(args) => upgrade::upgrade(&args),
         Command::Record(command) => record::run(command),
         Command::Verdict(args) => verdict::run(&args),

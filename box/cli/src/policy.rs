@@ -81,13 +81,15 @@ pub(crate) fn run(command: Command, catalog: &Catalog) -> Result<ExitCode> {
             ))
         }
         Command::Explain(args) => explain(&args, catalog),
-        Command::Apply { file, control } => {
-            let files = config_files::read(&file)?;
-            match control.ask(Request::Apply { files })? {
-                Answer::Applied { rules } => print(&format!("{rules} rule(s) in charge\n")),
-                other => Err(unexpected(&other)),
-            }
-        }
+        Command::Apply { file, control } => apply(&file, &control),
+    }
+}
+
+pub(crate) fn apply(file: &Path, control: &Control) -> Result<ExitCode> {
+    let files = config_files::read(file)?;
+    match control.ask(Request::Apply { files })? {
+        Answer::Applied { rules } => print(&format!("{rules} rule(s) in charge\n")),
+        other => Err(unexpected(&other)),
     }
 }
 

@@ -160,6 +160,23 @@ fn one_that_does_not_come_up_changes_nothing() {
     let refused = daemon.refused(&["upgrade", "--binary", ends.to_str().unwrap()]);
     assert!(refused.contains("it has ended"), "{refused}");
     still_governed(&refused);
+    let crashes = program(&lab, "crashes", "kill -SEGV $$");
+    let refused = daemon.refused(&["upgrade", "--binary", crashes.to_str().unwrap()]);
+    assert!(refused.contains("it has ended"), "{refused}");
+    still_governed(&refused);
+    // One that reads another format says so first of all.
+    let hello = r#"{"hello":{"version":"9.0.0","connections_format":9,"driver_format":1}}"#;
+    let later = program(&lab, "later", &format!("printf %s '{hello}' >&0; sleep 5"));
+    let refused = daemon.refused(&["upgrade", "--binary", later.to_str().unwrap()]);
+    assert!(
+        refused.contains("it reads the state of connections in format 9"),
+        "{refused}"
+    );
+    assert!(
+        refused.contains("stop windlass, and start the other"),
+        "{refused}"
+    );
+    still_governed(&refused);
     let no_program = daemon.refused(&["upgrade", "--binary", config_file]);
     assert!(no_program.contains("cannot be started"), "{no_program}");
     still_governed(&no_program);

@@ -1,13 +1,19 @@
 //! The last events of the daemon, which a crash tells.
 //!
-//! Messages, orders over the control socket, and openings and closings of the box. Nothing of single packets or flows.
+//! Messages, orders over the control socket, openings and closings of the box, and what `windlass events` has. A process that
+//! panics or is ended by its watchdog tells them itself; of one that ends in another way, the next one tells them (`kept`).
+
+mod kept;
 
 use std::collections::VecDeque;
 use std::panic;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use kept::Kept;
 
 use crate::log;
 
@@ -15,6 +21,7 @@ use crate::log;
 pub(crate) const EVENTS_MAX: usize = 4096;
 
 /// Events in the order in which they came.
+#[derive(Default)]
 struct Ring {
     events: VecDeque<(Instant, String)>,
     forgotten: u64,
@@ -24,6 +31,9 @@ static RING: Mutex<Ring> = Mutex::new(Ring {
     events: VecDeque::new(),
     forgotten: 0,
 });
+
+/// The file that has them, too. Whoever has the ring may take it, and not the other way round.
+static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
 
 /// Panics of any thread.
 static PANICS: AtomicU64 = AtomicU64::new(0);
@@ -57,11 +67,63 @@ fn seconds(time: Duration) -> f64 {
 
 /// Keeps an event.
 pub(crate) fn note(what: &str) {
-    // Whoever panicked with the lock has left at worst an event less.
-    let mut ring = RING
-        .lock()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    ring.push(Instant::now(), what);
+    // Whoever panicked with a lock has left at worst an event less.
+    let mut ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
+    let now = Instant::now();
+    ring.push(now, what);
+    let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let written = kept.as_mut().map(|kept| kept.push(now, what, &ring));
+    if written.is_some_and(|written| written.is_err()) {
+        // A file with a gap would tell a wrong story.
+        kept.take().into_iter().for_each(Kept::remove);
+    }
+}
+
+/// As long as this is there, the events are also in a file, which a process leaves behind that is not stopped.
+pub(crate) struct Keeping(());
+
+impl Keeping {
+    /// Beside this control socket. Tells what a process has left there that was not stopped.
+    pub(crate) fn begin(control: &Path) -> Keeping {
+        let path = Kept::path(control);
+        if let Some(left) = kept::left_at(&path) {
+            log::write_critical(&left);
+        }
+        let ring = RING.lock().unwrap_or_else(PoisonError::into_inner);
+        let begun = Kept::begin(path.clone(), &ring);
+        let failed = begun
+            .as_ref()
+            .err()
+            .map(|e| format!("{}: {e}", path.display()));
+        *KEPT.lock().unwrap_or_else(PoisonError::into_inner) = begun.ok();
+        drop(ring);
+        if let Some(why) = failed {
+            log::warning(format_args!(
+                "{why}: after a crash, the last events are in the log only"
+            ));
+        }
+        Keeping(())
+    }
+}
+
+impl Drop for Keeping {
+    fn drop(&mut self) {
+        forget();
+    }
+}
+
+/// They have been told, or there is nothing to tell.
+fn forget() {
+    // The thread that has crashed may hold it.
+    if let Ok(mut kept) = KEPT.try_lock() {
+        kept.take().into_iter().for_each(Kept::remove);
+    }
+}
+
+/// Writes all events to the standard error output for the last time: the process is about to end.
+pub(crate) fn tell_at_end(why: &str) {
+    tell(why);
+    forget();
 }
 
 /// Panics of any thread since the start.
@@ -99,10 +161,7 @@ mod tests {
 
     #[test]
     fn the_last_events_are_kept_and_the_oldest_forgotten() {
-        let mut ring = Ring {
-            events: VecDeque::new(),
-            forgotten: 0,
-        };
+        let mut ring = Ring::default();
         let start = Instant::now();
         for number in 0..EVENTS_MAX as u64 + 3 {
             ring.push(

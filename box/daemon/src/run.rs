@@ -98,7 +98,7 @@ pub fn run(
     supervisor.opened().inspect(|what| opened(what));
     told.tell(started(&settings));
     let lookout = Lookout::start(Arc::clone(&handler)).map_err(RunError::thread)?;
-    let (served, claim) = entrance.serve(&handler)?;
+    let (served, begun) = entrance.serve(&handler)?;
     let standby = doorway.start(&handler, alone)?;
     let outcome = watch(&mut supervisor, &mut service, &handler, &reader, &incoming);
     if !handler.upgrade.is_done() {
@@ -108,7 +108,7 @@ pub fn run(
     let ended = supervisor.end();
     told.tell(stopped(&handler));
     drop(keeper);
-    drop((saver, claim));
+    drop((saver, begun));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
 }
@@ -173,28 +173,34 @@ struct Entrance {
     socket: Socket,
     metrics: Option<metrics::Listener>,
     claim: InterfaceClaim,
+    keeping: last_events::Keeping,
 }
+
+/// Who answers requests.
+type Served = (Server, Option<metrics::Server>);
+/// What a process has for itself as long as it runs.
+type Begun = (last_events::Keeping, InterfaceClaim);
 
 impl Entrance {
     fn open(settings: &Settings) -> Result<Entrance, RunError> {
         let metrics = settings.metrics.as_ref().map(metrics::Listener::bind);
+        let socket = Socket::bind(&settings.control_socket)?;
         Ok(Entrance {
-            socket: Socket::bind(&settings.control_socket)?,
             metrics: metrics.transpose()?,
             claim: InterfaceClaim::claim([&settings.driver.inside, &settings.driver.outside])?,
+            // Nobody else runs.
+            keeping: last_events::Keeping::begin(&settings.control_socket),
+            socket,
         })
     }
 
-    /// Requests are answered from now on; the claim stays.
-    fn serve(
-        self,
-        handler: &Arc<Handler>,
-    ) -> Result<((Server, Option<metrics::Server>), InterfaceClaim), RunError> {
+    /// Requests are answered from now on; the claim stays, and so does what is kept for the next process.
+    fn serve(self, handler: &Arc<Handler>) -> Result<(Served, Begun), RunError> {
         let server = Server::start(self.socket, Arc::clone(handler)).map_err(RunError::thread)?;
         let start = |listener| metrics::Server::start(listener, Arc::clone(handler));
         let scraped = self.metrics.map(start).transpose();
         let scraped = scraped.map_err(RunError::thread)?;
-        Ok(((server, scraped), self.claim))
+        Ok(((server, scraped), (self.keeping, self.claim)))
     }
 }
 
@@ -257,7 +263,7 @@ fn handle_signals(events: Sender<Event>) -> Result<(), RunError> {
         for signal in signals.forever() {
             let event = match signal {
                 SIGABRT => {
-                    last_events::tell("ended by SIGABRT, as a watchdog does");
+                    last_events::tell_at_end("ended by SIGABRT, as a watchdog does");
                     let _ = emulate_default_handler(SIGABRT);
                     return;
                 }

@@ -28,9 +28,15 @@ impl Mapping {
         // SAFETY: no pointers are passed.
         crate::sys::check(unsafe { libc::ftruncate(fd, len as libc::off_t) })?;
         let mapping = Self::map(len, libc::MAP_SHARED, fd, 0)?;
-        // SAFETY: the range was just mapped. Advice may be refused without harm.
-        unsafe { libc::madvise(mapping.base.as_ptr().cast(), len, libc::MADV_HUGEPAGE) };
+        mapping.advise(libc::MADV_HUGEPAGE);
+        mapping.advise(libc::MADV_DONTDUMP);
         Ok((mapping, file))
+    }
+
+    /// Frames have other people's data in them, which is not for core dumps. Advice may be refused without harm.
+    fn advise(&self, advice: i32) {
+        // SAFETY: the range is mapped for as long as this is there, and neither advice changes what is in it.
+        unsafe { libc::madvise(self.base.as_ptr().cast(), self.len, advice) };
     }
 
     /// Such a file of another process.
@@ -46,7 +52,9 @@ impl Mapping {
             ));
         }
         let flags = libc::MAP_SHARED | libc::MAP_POPULATE;
-        Self::map(len, flags, file.as_raw_fd(), 0)
+        let mapping = Self::map(len, flags, file.as_raw_fd(), 0)?;
+        mapping.advise(libc::MADV_DONTDUMP);
+        Ok(mapping)
     }
 
     /// The ring of `socket` at `offset`, shared with the kernel.

@@ -51,6 +51,8 @@ impl Daemon {
             .arg(&control)
             .args(arguments)
             .env("WINDLASS_PLUGINS", &plugins)
+            // Where a core dump would be written.
+            .current_dir(lab.folder.path())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();

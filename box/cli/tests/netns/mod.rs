@@ -2,6 +2,7 @@
 
 mod chats;
 mod daemon;
+mod load;
 mod transfer;
 
 use std::fs::File;
@@ -16,6 +17,8 @@ use tempfile::TempDir;
 pub use chats::Chats;
 #[allow(unused_imports, reason = "each test has its part")]
 pub use daemon::Daemon;
+#[allow(unused_imports, reason = "each test has its part")]
+pub use load::{Load, Mix};
 #[allow(unused_imports, reason = "each test has its part")]
 pub use transfer::Transfer;
 

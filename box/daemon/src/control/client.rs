@@ -10,6 +10,8 @@ use super::protocol::{Answer, Request};
 
 /// How long an answer may take: longer than the daemon itself waits for its workers.
 const ANSWER_LIMIT: Duration = Duration::from_secs(5);
+/// The same for an upgrade: longer than the daemon waits for the other process.
+const UPGRADE_LIMIT: Duration = Duration::from_secs(50);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -70,7 +72,11 @@ pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
 
 fn exchange(stream: UnixStream, request: Request) -> io::Result<Answer> {
     let stream = stream.into();
-    let mut stream = Deadline::new(&stream, ANSWER_LIMIT);
+    let limit = match request {
+        Request::Upgrade { .. } => UPGRADE_LIMIT,
+        _ => ANSWER_LIMIT,
+    };
+    let mut stream = Deadline::new(&stream, limit);
     writeln!(stream, "{}", serde_json::to_string(&request)?)?;
     let mut line = String::new();
     if BufReader::new(stream).read_line(&mut line)? == 0 {

@@ -18,7 +18,7 @@ use crate::advice::advice_on;
 use crate::command::FLOWS_PER_ANSWER;
 use crate::events::{Draft, EventKind, Events};
 use crate::settings::{set_clock, unix_ns};
-use crate::upgrade::Upgrade;
+use crate::upgrade::{self, Upgrade};
 use crate::view::Sampler;
 use crate::{FlowReport, TenantReport, log};
 
@@ -293,6 +293,7 @@ impl Handler {
             inside: self.inside.clone(),
             outside: self.outside.clone(),
             bypass: self.bypass.load(Ordering::Acquire),
+            replaced: upgrade::is_replaced(),
             ..StatusReport::default()
         };
         let described = self.with_live_if_any(|live| live.describe(&mut report));

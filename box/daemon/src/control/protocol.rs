@@ -114,6 +114,8 @@ impl Request {
             Request::StopTrial => "stop the trial".to_owned(),
             Request::Bypass { on } => format!("bypass {}", if *on { "on" } else { "off" }),
             Request::AddPlugin { file } => format!("add the plugin {}", file.display()),
+            Request::Upgrade { binary: None } => "upgrade".to_owned(),
+            Request::Upgrade { binary: Some(file) } => format!("upgrade to {}", file.display()),
             Request::Apply { files } => {
                 let names: Vec<&str> = files.iter().map(|file| file.name.as_str()).collect();
                 format!("apply {}", names.join(", "))
@@ -289,6 +291,9 @@ pub struct StatusReport {
     /// Times that flows were governed again after an interface had been gone.
     #[serde(default)]
     pub reopened: u64,
+    /// Another file lies where that of this program was: a package has replaced it, and an upgrade has not followed yet.
+    #[serde(default)]
+    pub replaced: bool,
 }
 
 /// Something that is not as it should be.

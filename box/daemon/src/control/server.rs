@@ -13,7 +13,7 @@ use socket2::Socket as Stream;
 use super::deadline::Deadline;
 use super::handler::Handler;
 use super::places::{Place, Places};
-use super::protocol::Answer;
+use super::protocol::{Answer, Request};
 use super::socket::{Name, Socket};
 use crate::events::{Draft, EventKind, Events};
 
@@ -141,7 +141,14 @@ fn serve(stream: &Stream, place: &Place, handler: &Handler) -> io::Result<()> {
         }
         place.set_busy(true);
         let answer = match serde_json::from_str(&line) {
-            Ok(request) => handler.answer(request),
+            Ok(request) => {
+                let takes_long = matches!(request, Request::Upgrade { .. });
+                let answer = handler.answer(request);
+                if takes_long {
+                    reader.get_mut().restart(REQUEST_LIMIT);
+                }
+                answer
+            }
             Err(e) => Answer::Error {
                 error: format!("not a request: {e}"),
             },

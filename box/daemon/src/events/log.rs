@@ -7,7 +7,7 @@ use std::time::Duration;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 
 use super::Severity;
-use crate::log;
+use crate::{last_events, log};
 
 /// Whoever reads the log may take so long for a line; then it is left out.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -29,8 +29,9 @@ pub(super) fn say_if_taken(severity: Severity, text: &str, waits: bool) -> bool 
     let patience = if waits { PATIENCE } else { Duration::ZERO };
     let patience = PollTimeout::try_from(patience).unwrap_or(PollTimeout::ZERO);
     let takes = poll(&mut fds, patience).is_ok_and(|ready| ready > 0);
-    if takes {
-        say(severity, text);
+    match takes {
+        true => say(severity, text),
+        false => last_events::note(text),
     }
     takes
 }

@@ -15,6 +15,7 @@ use windlass_io::monotonic_ns;
 use windlass_wire::FlowKey;
 
 use crate::introducing::Told;
+use crate::regular_file;
 
 /// Connections that are kept. When there are more, those go of which nothing has been told for longest: after a restart they are
 /// not governed.
@@ -85,7 +86,7 @@ impl Remembered {
 
     /// What a process before this one has left, if it is of use.
     pub(super) fn read(&mut self) -> Vec<Introduction> {
-        let Ok(bytes) = read_own(&self.path) else {
+        let Ok(bytes) = regular_file::read_own(&self.path, FILE_MAX_BYTES) else {
             return Vec::new();
         };
         type File = (Header, u64, Vec<Vec<u8>>);
@@ -175,24 +176,4 @@ impl Remembered {
         file.write_all(&bytes)?;
         fs::rename(&new, &self.path)
     }
-}
-
-/// A file of this user that nobody else can write.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    use std::io::Read;
-    use std::os::unix::fs::MetadataExt;
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(nix::libc::O_NOFOLLOW | nix::libc::O_NONBLOCK)
-        .open(path)?;
-    let about = file.metadata()?;
-    let own = about.is_file()
-        && about.uid() == nix::unistd::geteuid().as_raw()
-        && about.mode() & 0o022 == 0;
-    if !own || about.len() > FILE_MAX_BYTES {
-        return Err(io::Error::other("not written by a process of this user"));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX_BYTES).read_to_end(&mut bytes)?;
-    Ok(bytes)
 }

@@ -24,11 +24,11 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use windlass_io::handover::{Channel, Plan};
 
-pub(crate) use predecessor::{Decision, Upgrade, WorkerState};
+pub(crate) use predecessor::{Decision, Upgrade, WorkerState, is_replaced};
 pub(crate) use successor::Predecessor;
 
 /// What the successor may take to start, with plugins to compile.
-const START_LIMIT: Duration = Duration::from_secs(8);
+const START_LIMIT: Duration = Duration::from_secs(15);
 /// How long workers may stand still. Their rings hold what comes meanwhile, as far as there is room.
 const STANDSTILL_LIMIT: Duration = Duration::from_secs(1);
 /// What a process that has handed everything over may take to end.
@@ -84,4 +84,36 @@ fn hear(channel: &Channel, within: Duration) -> Result<(Message, Vec<OwnedFd>), 
 
 fn unexpected(message: &Message) -> String {
     format!("it said {message:?} out of turn")
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_engine::Engine;
+    use windlass_io::handover::DRIVER_FORMAT;
+
+    use super::*;
+
+    /// What processes of the formats of today say to each other, in their order.
+    const SAID: [&str; 8] = [
+        r#"{"hello":{"version":"0.1.0","connections_format":1,"driver_format":1}}"#,
+        r#"{"estate":{"plan":{"interfaces":["eth1","eth2"],"info":{"mode":"Native","zero_copy":false,"queues":1,"tx_checksum":true,"multi_buffer":true,"tx_budget":32,"partial_checksums":[true,false],"fail_open":true,"max_packet":1522},"queues":[[{"interfaces":[3,4],"queue":0,"frames":8192,"frame_size":4096,"seed":77,"syns_per_second":0,"native":true},{"zero_copy":false,"multi_buffer":true,"tx_checksum":true,"tx_budget":32}]]},"bypass":false,"links":2}}"#,
+        r#""ready""#,
+        r#""states""#,
+        r#""taken""#,
+        r#""go""#,
+        r#""running""#,
+        r#"{"refused":{"why":"it does not fit"}}"#,
+    ];
+
+    /// If this fails, raise `DRIVER_FORMAT`, and have what the new one says here. What is said before formats are known, `hello` and
+    /// `refused`, must stay as it is.
+    #[test]
+    fn what_processes_of_these_formats_say_is_understood() {
+        assert_eq!((Engine::STATE_FORMAT, DRIVER_FORMAT), (1, 1));
+        for said in SAID {
+            let understood: Message =
+                serde_json::from_str(said).unwrap_or_else(|e| panic!("{e}: {said}"));
+            assert_eq!(serde_json::to_string(&understood).unwrap(), said);
+        }
+    }
 }

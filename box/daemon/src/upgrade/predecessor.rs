@@ -15,6 +15,7 @@ use windlass_io::handover::{Channel, DESCRIPTORS_MAX, DRIVER_FORMAT, memory_file
 
 use super::{Message, STANDSTILL_LIMIT, START_LIMIT, SUCCESSOR_VARIABLE, hear, say, unexpected};
 use crate::control::{Handler, Live};
+use crate::log;
 use crate::processor::Processor;
 use crate::run::Event;
 
@@ -130,10 +131,11 @@ impl Handler {
             true => why,
             false => format!("{why}; process {} governs on", std::process::id()),
         })
+        .inspect_err(|why| log::error(format_args!("no upgrade: {why}")))
     }
 
     fn hand_over(&self, binary: Option<&Path>) -> Result<u32, String> {
-        let own = || std::env::current_exe().map(as_it_was_named);
+        let own = || std::env::current_exe().map(|file| as_it_was_named(&file));
         let binary = binary.map_or_else(own, |path| Ok(path.to_owned()));
         let binary = binary.map_err(|e| format!("the file of this program: {e}"))?;
         let (successor, channel) =
@@ -262,9 +264,16 @@ fn start(binary: &Path) -> io::Result<(Successor, Channel)> {
     Ok((Successor(Some(child)), channel))
 }
 
+/// Another file lies where that of this process was.
+pub(crate) fn is_replaced() -> bool {
+    let own = std::env::current_exe().unwrap_or_default();
+    let named = as_it_was_named(&own);
+    named != own && named.is_file()
+}
+
 /// A file that has been replaced is still known to the kernel by its old name, with a remark behind it.
-fn as_it_was_named(path: PathBuf) -> PathBuf {
+fn as_it_was_named(path: &Path) -> PathBuf {
     let name = path.to_string_lossy();
     name.strip_suffix(" (deleted)")
-        .map_or(path.clone(), PathBuf::from)
+        .map_or_else(|| path.to_owned(), PathBuf::from)
 }

@@ -32,6 +32,10 @@ pub const DRIVER_FORMAT: u16 = 1;
 /// While one process hands over to another, packets may wait for so long, ms.
 const STANDSTILL_PATIENCE_MS: u32 = 1000;
 
+/// Before, the kernel lets nobody map the rings of a socket that is bound (`xsk_mmap`).
+const OLD_KERNEL: &str =
+    "to hand over AF_XDP sockets needs Linux 6.4: stop windlass, and start the other";
+
 /// What a session is, for the process that takes it over.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Plan {
@@ -111,8 +115,11 @@ impl Session {
         for ((place, obtained), descriptors) in plan.queues.iter().zip(drivers) {
             let descriptors: Result<[OwnedFd; DESCRIPTORS], _> = descriptors.try_into();
             let descriptors = descriptors.map_err(|_| damaged("the descriptors of a driver"))?;
-            let heir = inherit_queue(&mut program, *place, *obtained, descriptors)
-                .map_err(system(format!("AF_XDP sockets of queue {}", place.queue)))?;
+            let heir = inherit_queue(&mut program, *place, *obtained, descriptors);
+            let heir = heir.map_err(|e| match e.raw_os_error() {
+                Some(libc::EBUSY) => OpenError::Config(OLD_KERNEL.to_owned()),
+                _ => system(format!("AF_XDP sockets of queue {}", place.queue))(e),
+            })?;
             heirs.push(HeirDriver(heir));
         }
         let seed = plan.queues.first().map_or(0, |(place, _)| place.seed);

@@ -103,3 +103,35 @@ impl Heir {
         Ok(driver)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handover::DRIVER_FORMAT;
+
+    /// A packet of one frame that is held twice, frames 7 and 0 free; a repair of it waits at the inside, three are under way.
+    const WRITTEN: [u8; 36] = [
+        1, 5, 2, 5, 0xff, 0xff, 0xff, 0xff, 0x0f, 0xea, 0x0b, 64, 0xea, 0x0b, // used
+        2, 7, 0, // free
+        1, 5, 0, 1, 34, 16, 2, 3, // the inside: backlog, in flight
+        2, 5, 1, 0, 0, 0xf7, 0x01, 1, 0, 1, 0, // the outside
+    ];
+
+    /// If this fails, raise [`DRIVER_FORMAT`] and write down what the new one has.
+    #[test]
+    fn the_state_of_this_format_is_read_as_it_was_written() {
+        assert_eq!(DRIVER_FORMAT, 1);
+        let state: DriverState = postcard::from_bytes(&WRITTEN).unwrap();
+        let read = format!("{state:?}");
+        for part in [
+            "used: [(5, Frame { refs: 2, head: 5, next: 4294967295, total: 1514, start: 64, len: 1514 })]",
+            "free: [7, 0]",
+            "Tx { pkt: Pkt(5), to: Inside, checksum: Partial { start: 34, offset: 16 }, why: Repair }], in_flight: 3",
+            "Tx { pkt: Pkt(5), to: Outside, checksum: Done, why: Forwarded }",
+            "Tx { pkt: Pkt(247), to: Outside, checksum: Done, why: First }], in_flight: 0",
+        ] {
+            assert!(read.contains(part), "{part} in {read}");
+        }
+        assert_eq!(postcard::to_allocvec(&state).unwrap(), WRITTEN);
+    }
+}

@@ -22,7 +22,7 @@ use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
 /// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
-const FORMAT: u16 = 1;
+const FORMAT: u16 = 2;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Bytes that are not the state of an engine.
