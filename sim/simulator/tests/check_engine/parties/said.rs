@@ -183,7 +183,7 @@ impl Said {
         let segment =
             parse(frame, frame.len() as u32).expect("what is not understood is untouched");
         assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
-        self.check_source(&segment, frame, own);
+        self.check_source(&segment, frame, to, own);
         if segment.flags.has(Flags::ACK) {
             self.check_acknowledgement(&segment, to);
         }
@@ -197,7 +197,7 @@ impl Said {
     }
 
     /// Header and payload are somebody's, but for what a box may write.
-    fn check_source(&self, segment: &Segment, frame: &[u8], own: &Said) {
+    fn check_source(&self, segment: &Segment, frame: &[u8], to: &End, own: &Said) {
         let source = self.plain.get(&plain(segment, frame)).copied();
         let source = source.or_else(|| self.plain.get(&without_inserted(segment, frame)?).copied());
         let Some(source) = source else {
@@ -208,7 +208,9 @@ impl Said {
         // Of a probe that goes on as it is, a box may hide room that it has not shown.
         let window = self.windows.get(&windowless(segment, frame));
         let hides = window.is_some_and(|most| segment.window <= *most);
-        let honest = source.believed || again || hides;
+        // It acknowledges what somebody has sent in the name of the end that it is for: only that end knows better.
+        let misled = own.by_others && after(segment.ack, to.nxt) && !after(segment.ack, own.next);
+        let honest = source.believed || again || hides || misled;
         assert!(honest, "laundered: {segment:?}");
         let came = Flags(source.flags);
         let cwr = came.has(Flags::CWR) || own.marks;
