@@ -19,10 +19,10 @@ use crate::{
 
 mod limits;
 mod loss;
+mod memory;
 mod model;
 mod probe_bw;
 mod probe_rtt;
-mod memory;
 mod state;
 
 use memory::{Aggregation, Latest, Model, Probing};

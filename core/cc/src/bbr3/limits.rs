@@ -20,7 +20,11 @@ impl Bbr3 {
             let initial = rate_over(initial_window(path), path.srtt);
             self.pacing_rate = mul_div(initial, STARTUP_PACING_GAIN, UNIT);
         }
-        let rate = mul_div(self.model.bw, gain * (100 - PACING_MARGIN_PERCENT), UNIT * 100);
+        let rate = mul_div(
+            self.model.bw,
+            gain * (100 - PACING_MARGIN_PERCENT),
+            UNIT * 100,
+        );
         if self.full.reached || rate > self.pacing_rate {
             self.pacing_rate = rate;
         }

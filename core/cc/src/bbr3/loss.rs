@@ -91,7 +91,9 @@ impl Bbr3 {
         {
             self.undo.state = Some(State::Startup);
             self.full.reached = true;
-            self.model.inflight_longterm = self.bdp(self.model.bw, UNIT, path).max(self.latest.inflight);
+            self.model.inflight_longterm = self
+                .bdp(self.model.bw, UNIT, path)
+                .max(self.latest.inflight);
         }
     }
 
@@ -107,9 +109,13 @@ impl Bbr3 {
             self.model.inflight_shortterm = self.cwnd;
         }
         let beta = self.parameters.beta.get();
-        self.model.bw_shortterm = self.latest.bw.max(mul_div(self.model.bw_shortterm, beta, UNIT));
+        self.model.bw_shortterm = self
+            .latest
+            .bw
+            .max(mul_div(self.model.bw_shortterm, beta, UNIT));
         self.model.inflight_shortterm =
-            self.latest.inflight
+            self.latest
+                .inflight
                 .max(mul_div(self.model.inflight_shortterm, beta, UNIT));
     }
 

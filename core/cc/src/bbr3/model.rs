@@ -73,7 +73,8 @@ impl Bbr3 {
         }
         self.aggregation.delivered = self.aggregation.delivered.saturating_add(event.delivered);
         let extra = self
-            .aggregation.delivered
+            .aggregation
+            .delivered
             .saturating_sub(expected)
             .min(self.cwnd);
         let window = if self.full.reached {
@@ -81,7 +82,9 @@ impl Bbr3 {
         } else {
             1
         };
-        self.aggregation.extra_acked.update(window, self.rounds.count, extra);
+        self.aggregation
+            .extra_acked
+            .update(window, self.rounds.count, extra);
     }
 
     pub(super) fn check_full_pipe(&mut self, sample: Option<&RateSample>) {

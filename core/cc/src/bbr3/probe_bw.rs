@@ -115,9 +115,14 @@ impl Bbr3 {
         if self.model.inflight_longterm == UNBOUNDED {
             return UNBOUNDED;
         }
-        let headroom =
-            mul_div(self.model.inflight_longterm, self.parameters.headroom.get(), UNIT).max(mss(path));
-        self.model.inflight_longterm
+        let headroom = mul_div(
+            self.model.inflight_longterm,
+            self.parameters.headroom.get(),
+            UNIT,
+        )
+        .max(mss(path));
+        self.model
+            .inflight_longterm
             .saturating_sub(headroom)
             .max(MIN_PIPE_SEGMENTS * mss(path))
     }
@@ -171,7 +176,8 @@ impl Bbr3 {
         }
         if self.model.inflight_longterm != UNBOUNDED && !self.is_inflight_too_high(sample) {
             if let Some(sample) = sample {
-                self.model.inflight_longterm = self.model.inflight_longterm.max(sample.tx_in_flight);
+                self.model.inflight_longterm =
+                    self.model.inflight_longterm.max(sample.tx_in_flight);
             }
             if self.state == State::Up {
                 self.probe_longterm_upward(event, path);

@@ -116,7 +116,10 @@ fn vectors_draft_two_percent_loss_ends_a_probe_once() {
     assert!(bbr.probing.prev_too_high);
     s.lost = 50_000;
     bbr.on_lost(&event, Some(&s), &path);
-    assert_eq!(bbr.model.inflight_longterm, 179_591, "one reaction per probe");
+    assert_eq!(
+        bbr.model.inflight_longterm, 179_591,
+        "one reaction per probe"
+    );
 }
 
 /// Appendix "Handling Spurious Fast Recovery".
