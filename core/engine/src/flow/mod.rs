@@ -8,11 +8,13 @@
 //! * `send` decides what leaves, at whose pace (`pace`); `copies` sends things twice.
 //! * `acks`, `edge` and `own_acks` decide what the sender is shown.
 //! * `handback` gives the flow to its sender, `sight` after a time out of sight.
+//! * `change` takes up another policy, or another algorithm.
 //! * `review` asks whether the algorithm is to be another one; `transfers` tells policy what came of it.
 //! * `watch` and `watched` follow a sender that keeps its own congestion control.
 
 mod ack;
 mod acks;
+mod change;
 mod copies;
 mod data;
 mod distance;
@@ -46,16 +48,14 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Host, Nanos, Path, Settings};
+use windlass_cc::{Host, Nanos, Path};
 use windlass_wire::{Template, Timestamps};
 
 use crate::admission::Bucket;
-use crate::conn::Change;
 use crate::context::Context;
 use crate::decide::Generation;
 use crate::maybe::Maybe;
 use crate::spare::Spare;
-use crate::verdicts::Verdicts;
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
@@ -312,70 +312,6 @@ impl Flow {
             verdict: ctx.verdicts.keep(verdict),
             generation: ctx.generation,
         }
-    }
-
-    /// Takes over algorithm, conditions, copies and caps from another verdict. True if the algorithm
-    /// is another one, or set otherwise. With conditions, the next ACK shows which one it is to be.
-    pub(crate) fn adopt(&mut self, verdict: &Verdict, change: &mut Change<'_>) -> bool {
-        self.generation = change.generation;
-        (self.pacing.turn, self.pacing.turn_left) = (Maybe::NONE, 0);
-        if self.copies.get().is_none() && verdict.redundancy.first_segments > 0 {
-            let sent = self.board.sent_nxt() / u64::from(self.host.path().mss.max(1));
-            self.copies.edit().begin_after(sent);
-        }
-        let compared = verdict.arm.is_some();
-        let switching = match compared {
-            true => self.verdict.switching,
-            false => verdict.switching,
-        };
-        self.verdict = change.verdicts.keep(Verdict {
-            redundancy: verdict.redundancy,
-            cap: verdict.cap,
-            tenant: verdict.tenant,
-            priority: verdict.priority,
-            rule: verdict.rule,
-            switching,
-            // Who takes part in a comparison is settled when a flow begins, and its numbers are of the old policy's.
-            arm: None,
-            drawn: None,
-            ..*self.verdict
-        });
-        if compared {
-            return false;
-        }
-        self.forget_list();
-        switching.is_none() && self.switch(verdict.algorithm, change.verdicts)
-    }
-
-    /// No rule is for this flow any more: nothing of what numbers say in another policy may meet it.
-    pub(crate) fn leave_alone(&mut self, change: &mut Change<'_>) {
-        self.generation = change.generation;
-        (self.pacing.turn, self.pacing.turn_left) = (Maybe::NONE, 0);
-        let renamed = |id: TenantId| *change.tenants.get(usize::from(id.0))?;
-        self.verdict = change.verdicts.keep(Verdict {
-            tenant: self.verdict.tenant.and_then(renamed),
-            rule: None,
-            arm: None,
-            switching: None,
-            drawn: None,
-            ..*self.verdict
-        });
-        self.forget_list();
-    }
-
-    /// Puts an algorithm in charge, which starts from what is known of the path
-    /// (`Controller::switch`). False if it is the one in charge, set in the same way.
-    fn switch(&mut self, algorithm: Settings, verdicts: &mut Verdicts) -> bool {
-        if self.verdict.algorithm == algorithm {
-            return false;
-        }
-        self.verdict = verdicts.keep(Verdict {
-            algorithm,
-            ..*self.verdict
-        });
-        let seed = self.setup.seed ^ self.board.una();
-        self.host.switch(algorithm, self.board.inflight(), seed);
-        true
     }
 
     /// The box changes what this flow's ends see.
