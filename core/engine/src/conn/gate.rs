@@ -452,9 +452,9 @@ fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool
     let Some(Timestamps { val, .. }) = segment.options.timestamps else {
         return true;
     };
-    // Of an acknowledgement nothing is lost when a newer one has gone on. Data may fill the gap in front of it.
-    let alone = segment.seq_len() == 0;
-    let recent = if alone {
+    // Behind all that its sender has sent, nothing older is of use once something newer has gone on.
+    let last = segment.seq_len() == 0 && segment.seq == sender.nxt;
+    let recent = if last {
         receiver.tsval_seen
     } else {
         receiver.ts_recent
@@ -462,8 +462,7 @@ fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool
     if !seq::later(recent, val) {
         return true;
     }
-    let overtaken = alone
-        && segment.seq == sender.nxt
+    let overtaken = last
         && segment.seq == sender.newest
         && segment.ack == sender.acked
         && recent.wrapping_sub(val) <= OVERTAKEN_TICKS;
