@@ -52,19 +52,20 @@ impl Held {
         self.by_prefix.0[prefix.index()] -= 1;
     }
 
-    /// So many packets were held for a connection of this prefix before the books were read back. They count in all.
+    /// A connection of this prefix held so many packets before the books were read back. The sum was written down, and the
+    /// shares were not.
     pub(crate) fn restore(&mut self, prefix: Bucket, packets: usize) {
         self.by_prefix.0[prefix.index()] += packets as u32;
     }
 
     /// Another packet may be held for this prefix.
-    pub(crate) fn has_share(&self, prefix: Bucket, limits: &Limits) -> bool {
-        u64::from(self.by_prefix.0[prefix.index()]) < limits.held_packets_per_prefix
+    pub(crate) fn has_room(&self, prefix: Bucket, limits: &Limits) -> bool {
+        self.packets < limits.held_packets_total && self.has_share(prefix, limits)
     }
 
-    /// Another packet may be held, whoever it is for.
-    pub(crate) fn has_place(&self, limits: &Limits) -> bool {
-        self.packets < limits.held_packets_total
+    /// This prefix holds less than one prefix may.
+    pub(crate) fn has_share(&self, prefix: Bucket, limits: &Limits) -> bool {
+        u64::from(self.by_prefix.0[prefix.index()]) < limits.held_packets_per_prefix
     }
 }
 

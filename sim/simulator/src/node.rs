@@ -25,19 +25,26 @@ pub trait Middlebox {
         false
     }
 
+    /// The box that this one is put around: unless this one has figures of its own, those of that box count.
+    fn around(&self) -> Option<&dyn Middlebox> {
+        None
+    }
+
     /// Packets held now.
     fn held_packets(&self) -> usize {
-        0
+        self.around().map_or(0, |inner| inner.held_packets())
     }
 
     /// Counters by name, whichever the box has.
     fn counters(&self) -> Vec<(String, u64)> {
-        Vec::new()
+        self.around()
+            .map_or_else(Vec::new, |inner| inner.counters())
     }
 
     /// The flows that it governs, as they are now.
     fn flow_infos(&self) -> Vec<FlowInfo> {
-        Vec::new()
+        self.around()
+            .map_or_else(Vec::new, |inner| inner.flow_infos())
     }
 }
 

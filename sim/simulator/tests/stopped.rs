@@ -5,7 +5,7 @@
 #![allow(clippy::disallowed_methods)]
 
 use windlass_cc::{MILLISECOND, Nanos};
-use windlass_engine::{AlgorithmId, Decide, FlowInfo, Limits, Side, Verdict};
+use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
 use windlass_sim::link::Loss;
 use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
 use windlass_wire::FlowKey;
@@ -91,16 +91,8 @@ impl<M: Sleeper> Middlebox for Stopped<M> {
         }
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
-    }
-
-    fn flow_infos(&self) -> Vec<FlowInfo> {
-        self.inner.flow_infos()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }
 

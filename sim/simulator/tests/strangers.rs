@@ -49,12 +49,8 @@ impl Middlebox for Late {
         self.inner.on_timer(now, out);
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 
     fn flow_infos(&self) -> Vec<FlowInfo> {

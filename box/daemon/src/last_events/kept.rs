@@ -74,7 +74,7 @@ impl Kept {
 }
 
 fn line(before: Duration, what: &str) -> String {
-    let at = unix_ns() / NANOS_PER_MILLI - before.as_millis() as u64;
+    let at = (unix_ns() / NANOS_PER_MILLI).saturating_sub(before.as_millis() as u64);
     let what = what.trim_end().replace('\n', " | ");
     format!("{at} {what}\n")
 }

@@ -78,8 +78,8 @@ impl<M: Middlebox> Middlebox for Tapped<M> {
         self.note(now, &out[before..]);
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }
 

@@ -68,8 +68,7 @@ impl Flow {
                 .hold_until(ctx.now, self.host.path(), self.verdict.headroom),
             false => 0,
         };
-        let room =
-            ctx.held.has_place(ctx.limits) && ctx.held.has_share(self.setup.prefix, ctx.limits);
+        let room = ctx.held.has_room(self.setup.prefix, ctx.limits);
         if wait_until <= ctx.now || !room {
             self.drop_pending(ctx);
             return self.release_ack(ctx, segment, pkt, ack);

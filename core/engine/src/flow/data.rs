@@ -150,8 +150,7 @@ impl Flow {
     /// There is room to hold a packet.
     fn has_room<P: Pool>(&self, ctx: &Context<'_, P>, pkt: Pkt) -> bool {
         ctx.held.bytes + u64::from(ctx.pool.len(pkt)) <= ctx.limits.held_bytes_total
-            && ctx.held.has_place(ctx.limits)
-            && ctx.held.has_share(self.setup.prefix, ctx.limits)
+            && ctx.held.has_room(self.setup.prefix, ctx.limits)
             && ctx.pool.room() != Room::None
     }
 

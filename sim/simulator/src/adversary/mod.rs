@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use windlass_cc::Nanos;
-use windlass_engine::{FlowInfo, Side};
+use windlass_engine::Side;
 use windlass_wire::{Flags, FlowKey, Segment, parse, verify_tcp};
 
 pub use noise::Noise;
@@ -273,15 +273,7 @@ impl<M: Operated> Middlebox for Adversary<M> {
         !forged.is_empty() && forged.contains(&identity(frame, self.boxes))
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
-    }
-
-    fn flow_infos(&self) -> Vec<FlowInfo> {
-        self.inner.flow_infos()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }

@@ -5,7 +5,7 @@
 //! room that it takes can be the reason for a difference.
 
 use windlass_cc::Nanos;
-use windlass_engine::{FlowInfo, Side};
+use windlass_engine::Side;
 use windlass_wire::{Flags, Segment, parse};
 
 use super::forging::Forger;
@@ -113,15 +113,7 @@ impl<M: Middlebox> Middlebox for Noise<M> {
         self.make_noise(now);
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
-    }
-
-    fn flow_infos(&self) -> Vec<FlowInfo> {
-        self.inner.flow_infos()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }

@@ -1,7 +1,7 @@
 //! What befalls a box: it is killed, started again, by-passed, or given another policy.
 
 use windlass_cc::{MILLISECOND, Nanos};
-use windlass_engine::{Decide, FlowInfo, Limits, Side};
+use windlass_engine::{Decide, Limits, Side};
 
 use super::plan::when;
 use crate::node::Middlebox;
@@ -96,16 +96,8 @@ impl Middlebox for Station {
         self.running.on_timer(now, out);
     }
 
-    fn held_packets(&self) -> usize {
-        self.running.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.running.counters()
-    }
-
-    fn flow_infos(&self) -> Vec<FlowInfo> {
-        self.running.flow_infos()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.running)
     }
 }
 

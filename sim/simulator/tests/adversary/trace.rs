@@ -89,11 +89,7 @@ impl Middlebox for Traced {
         self.print_all(now, &before, &out[first..]);
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }

@@ -11,7 +11,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use windlass_cc::{Catalog, Nanos};
-use windlass_engine::{AlgorithmId, Engine, FlowInfo, Limits, Side, StateError, Verdict};
+use windlass_engine::{AlgorithmId, Engine, Limits, Side, StateError, Verdict};
 use windlass_sim::{EngineBox, Middlebox, Scenario, run};
 
 /// A state is written down as soon as so many packets are held.
@@ -40,16 +40,8 @@ impl Middlebox for WrittenDown {
         self.inner.on_timer(now, out);
     }
 
-    fn held_packets(&self) -> usize {
-        self.inner.held_packets()
-    }
-
-    fn counters(&self) -> Vec<(String, u64)> {
-        self.inner.counters()
-    }
-
-    fn flow_infos(&self) -> Vec<FlowInfo> {
-        self.inner.flow_infos()
+    fn around(&self) -> Option<&dyn Middlebox> {
+        Some(&self.inner)
     }
 }
 
