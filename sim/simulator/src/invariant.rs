@@ -1,5 +1,7 @@
 //! The rules that never bend, checked at the box's two doors on every frame of every run.
 
+mod words;
+
 use std::collections::BTreeSet;
 
 use windlass_engine::Side;
@@ -7,9 +9,8 @@ use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, verify_tcp};
 
 use crate::ranges::Ranges;
 use crate::tcp::Content;
+use words::Words;
 
-/// Units of the window scale by which an edge may lie beyond the receiver's for rounding.
-const ROUNDINGS: i64 = 8;
 /// Violations that are written down; the others are only counted.
 const MAX_REPORTED: usize = 20;
 
@@ -24,6 +25,8 @@ struct Said {
     reset: bool,
     ack: i64,
     edge: i64,
+    /// The largest window, bytes.
+    max_window: i64,
     received: Ranges,
     ts_val: Option<u32>,
     /// Acknowledgements that came late or moved the edge left by themselves, as (ack, window).
@@ -47,6 +50,7 @@ pub struct Monitor {
     keys: [FlowKey; 2],
     content: [Content; 2],
     said: [Said; 2],
+    words: [Words; 2],
     shown: [Shown; 2],
     violations: Vec<String>,
     count: u64,
@@ -59,6 +63,7 @@ impl Monitor {
             keys: [key, key.reversed()],
             content,
             said: Default::default(),
+            words: Default::default(),
             shown: Default::default(),
             violations: Vec::new(),
             count: 0,
@@ -86,6 +91,7 @@ impl Monitor {
 
     /// A frame of this connection enters the box from `from`.
     pub fn into_box(&mut self, from: Side, segment: &Segment) {
+        self.words[from.index()].note(segment);
         let other_isn = self.said[from.other().index()].isn;
         let scaled = self.said.iter().all(|s| s.shift.is_some());
         let said = &mut self.said[from.index()];
@@ -107,6 +113,7 @@ impl Monitor {
         said.note_timestamp(segment);
         if syn && !segment.flags.has(Flags::ACK) {
             said.edge = said.edge.max(i64::from(segment.window));
+            said.max_window = said.max_window.max(i64::from(segment.window));
         }
         if let Some(isn) = other_isn
             && segment.flags.has(Flags::ACK)
@@ -133,6 +140,10 @@ impl Monitor {
             return;
         }
         self.check_timestamp(now, to, segment);
+        let [said, other] = [from, to].map(|side| &self.words[side.index()]);
+        for fault in said.faults(other, segment) {
+            self.violated(now, to, fault);
+        }
         if segment.flags.has(Flags::ACK) {
             self.check_ack(now, to, segment);
         } else if segment.flags.has(Flags::SYN) {
@@ -244,11 +255,14 @@ impl Monitor {
         }
         let reset = segment.flags.has(Flags::RST);
         // An edge that may not move left is rounded up to the unit of the scale, as Linux does it
-        // (`tcp_select_window`); with each ACK that does not raise it, once more.
-        if edge > said.edge + (ROUNDINGS << shift) && !reset {
+        // (`tcp_select_window`); with each ACK that does not raise it, once more, and once for one that another has replaced. The
+        // window does not become larger by it than one that the receiver has said.
+        let shown = &mut self.shown[to.index()];
+        let (exact, roundings) = (said.edge.max(shown.edge), 2 << shift);
+        let rounded = edge < exact + roundings && edge <= said.edge + said.max_window;
+        if edge > said.edge && !rounded && !reset {
             wrong.push(format!("edge {edge}, the receiver's is {}", said.edge));
         }
-        let shown = &mut self.shown[to.index()];
         // A sender takes no window from an ACK older than one it has seen (RFC 9293 §3.10.7.4).
         let current = ack >= shown.ack;
         if current && edge < shown.edge && !excused && !reset && !syn {
@@ -283,6 +297,7 @@ impl Said {
         }
         self.ack = self.ack.max(ack);
         self.edge = self.edge.max(edge);
+        self.max_window = self.max_window.max(edge - ack);
         self.received.insert(i64::MIN, ack);
         for (start, end) in segment.options.sack.iter() {
             let (start, end) = (offset(isn, start, ack), offset(isn, end, ack));

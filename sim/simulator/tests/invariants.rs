@@ -2,7 +2,7 @@
 
 use windlass_sim::link::Loss;
 use windlass_sim::{Middlebox, Nanos, Scenario, Side, run};
-use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
+use windlass_wire::{Ecn, Editor, Flags, Segment, Timestamps, insert_option, parse};
 
 /// Changes the n-th frame of one direction, with correct checksums.
 struct Faulty<F> {
@@ -133,6 +133,48 @@ fn a_timestamp_that_goes_back_is_caught() {
         });
     });
     assert_says(&said, "toward the Inside: TSval ");
+}
+
+#[test]
+fn an_echo_of_nothing_is_caught() {
+    let said = edited(Side::Inside, |e, s| {
+        let Timestamps { val, ecr } = s.options.timestamps.expect("agreed on");
+        e.set_timestamps(Timestamps {
+            val,
+            ecr: ecr.wrapping_add(100_000),
+        });
+    });
+    assert_says(&said, "which was never echoed");
+}
+
+#[test]
+fn marks_and_answers_to_marks_that_nobody_made_are_caught() {
+    let said = edited(Side::Inside, |e, s| e.set_flags(s.flags.with(Flags::ECE)));
+    assert_says(&said, "ECE that the receiver did not say");
+    let said = edited(Side::Outside, |e, s| e.set_flags(s.flags.with(Flags::CWR)));
+    assert_says(&said, "CWR to one who has told of no mark");
+    let said = edited(Side::Outside, |e, _| e.set_ecn(Ecn::Ce));
+    assert_says(&said, "a mark that nobody has made");
+}
+
+#[test]
+fn other_options_are_caught() {
+    let said = violations(Side::Outside, 1, 0, |frame, segment| {
+        // The SYN-ACK's segment size (RFC 9293 §3.2: kind 2, length 4).
+        let at = usize::from(segment.at.tcp) + 20;
+        let mss = frame[at..].windows(2).position(|bytes| *bytes == [2, 4]);
+        frame[at + mss.expect("it names one") + 3] ^= 4;
+    });
+    assert_says(&said, "a SYN with other options");
+    let said = violations(Side::Outside, 30, 0, |frame, segment| {
+        let signature = [
+            19, 18, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
+        ];
+        let len = frame.len();
+        frame.resize(len + 20, 0);
+        insert_option(frame, len, segment, &signature).expect("there is room");
+    });
+    assert_says(&said, "an option that its sender did not use");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
 use super::syn::{Syn, accurate_ecn, classic_ecn};
-use super::{Conn, SynCopy};
+use super::{Conn, SynCopy, is_syn};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
@@ -156,9 +156,15 @@ impl Conn {
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and
         // takes it for the beginning of another: then the box hears of it.
         if !again {
-            self.new_syn = Some(Box::new((from, Syn::read(segment))));
+            self.note_new_syn(from, segment);
         }
         Err(PassReason::UnexpectedSyn)
+    }
+
+    /// A SYN of another connection, if somebody answers it.
+    pub(super) fn note_new_syn(&mut self, from: Side, segment: &Segment) {
+        self.new_syn = Some(Box::new((from, Syn::read(segment))));
+        self.new_syn_is_turned = false;
     }
 
     /// Until a SYN has been answered, those of the side that answers may have been anybody's.
@@ -169,10 +175,42 @@ impl Conn {
     /// The SYN of another connection that `segment`, a SYN of `from`, answers.
     pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
+        let same_ends = segment.key == self.key_from(from) && !self.new_syn_is_turned;
         self.new_syn
             .as_deref()
             .copied()
-            .filter(|(side, new)| *side == from.other() && answers && new.is_acked_by(segment.ack))
+            .filter(|_| same_ends && answers)
+            .filter(|(side, new)| *side == from.other() && new.is_acked_by(segment.ack))
+    }
+
+    /// A SYN with the ends the other way round, or the answer to one. Until a SYN has been answered, either may be nobody's:
+    /// whoever guesses the name can send the first. True: it is answered, and the connection is between those ends.
+    pub(super) fn turns<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+    ) -> bool {
+        let answered = self.gate.is_some() || self.open;
+        if answered || !is_syn(segment) {
+            return false;
+        }
+        if !segment.flags.has(Flags::ACK) {
+            self.note_new_syn(from, segment);
+            self.new_syn_is_turned = true;
+            return false;
+        }
+        let turned = self.new_syn.as_deref().filter(|_| self.new_syn_is_turned);
+        let Some((side, syn)) = turned.copied() else {
+            return false;
+        };
+        if side != from.other() || syn.is_answered_by(segment).is_err() {
+            return false;
+        }
+        self.begin_anew(ctx);
+        self.first_end = self.first_end.other();
+        self.ends[side.index()].syn = Some(syn);
+        true
     }
 
     /// The old connection has ended, and another one has its name. What another box puts on its packets is still taken

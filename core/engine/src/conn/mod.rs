@@ -94,6 +94,9 @@ pub(crate) struct Conn {
     settled_at: Maybe,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
     new_syn: Option<Box<(Side, Syn)>>,
+    /// It was between the same ends the other way round: each on the side of the other.
+    #[serde(skip)]
+    new_syn_is_turned: bool,
     /// The handshake is complete.
     open: bool,
     syn_copy: Option<Box<SynCopy>>,
@@ -131,6 +134,7 @@ impl Conn {
             sight: None,
             settled_at: Maybe::NONE,
             new_syn: None,
+            new_syn_is_turned: false,
             open: false,
             syn_copy: None,
             peer: None,
@@ -155,7 +159,7 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        if segment.key != self.key_from(from) {
+        if segment.key != self.key_from(from) && !self.turns(ctx, from, segment) {
             // The other end's name, from the wrong side: forged, or a loop in the network.
             ctx.pass(PassReason::OneWay);
             return ctx.emit(pkt, from.other(), segment);

@@ -10,7 +10,6 @@ use windlass_wire::{Flags, Segment};
 
 use super::Conn;
 use super::gate::{Gate, Known};
-use super::syn::Syn;
 use crate::context::Context;
 use crate::{Fate, PassReason, Pkt, Pool, Side, seq};
 
@@ -143,7 +142,7 @@ impl Conn {
     /// A SYN says that its sender has given this connection up, if the other end answers it. True: that has come.
     fn begins_anew(&mut self, from: Side, segment: &Segment) -> bool {
         if !segment.flags.has(Flags::ACK) {
-            self.new_syn = Some(Box::new((from, Syn::read(segment))));
+            self.note_new_syn(from, segment);
             return false;
         }
         let answered = self.answered_new_syn(from, segment).is_some();

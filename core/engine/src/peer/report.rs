@@ -97,8 +97,10 @@ impl Peer {
         if !active || !segment.flags.has(Flags::ACK) || self.told == Some(self.arrived) {
             return;
         }
-        if self.template.is_none() {
-            self.template = Some(Template::of(ctx.pool.head(pkt), segment));
+        let head = ctx.pool.head(pkt);
+        let known = self.template.as_ref();
+        if known.is_none_or(|template| !template.has_addresses_of(head)) {
+            self.template = Some(Template::of(head, segment));
         }
         let says = PeerOption::Report(self.arrived.masked(self.numbers.0, self.numbers.1));
         let header = u32::from(segment.at.payload - segment.at.tcp);

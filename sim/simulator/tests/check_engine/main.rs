@@ -2,6 +2,7 @@
 //! and arbitrary sequences of packets.
 
 mod admission;
+mod beginnings;
 mod check;
 mod effort;
 mod ends;
@@ -11,3 +12,4 @@ mod inside;
 mod parties;
 mod replay;
 mod rules;
+mod under_way;

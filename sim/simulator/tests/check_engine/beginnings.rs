@@ -1,0 +1,62 @@
+//! Who may say between whom a connection is: SYNs from the wrong side.
+
+use windlass_engine::{PassReason, Side};
+use windlass_wire::{Flags, FrameSpec};
+
+use super::ends::{Bench, bbr};
+
+const SYN_ACK: Flags = Flags(Flags::SYN.0 | Flags::ACK.0);
+
+/// A SYN in the server's name that comes from outside, as anybody there can send it.
+fn forged(bench: &Bench, number: u32) -> FrameSpec {
+    let syn = bench.syn(Side::Inside, Flags::SYN, 0);
+    FrameSpec {
+        seq: syn.seq.wrapping_add(number),
+        ..syn
+    }
+}
+
+/// The handshake of the true ends, with `before` forged SYNs in front of it and `between` in front of the answer. Governed flows after it.
+fn governed_flows(before: u32, between: u32) -> usize {
+    let mut bench = Bench::new(bbr());
+    let forge = |bench: &mut Bench, count: u32| {
+        for number in 0..count {
+            let syn = forged(bench, number);
+            bench.put(Side::Outside, &syn);
+        }
+    };
+    forge(&mut bench, before);
+    bench.put(Side::Outside, &bench.syn(Side::Outside, Flags::SYN, 0));
+    forge(&mut bench, between);
+    bench.put(Side::Inside, &bench.syn(Side::Inside, SYN_ACK, 1));
+    bench.client_ack(1);
+    bench.server_data(1, 2);
+    assert_eq!(bench.engine.connections(), 1);
+    let frames = before + between + 5;
+    assert_eq!(bench.out.len(), frames as usize, "each goes on");
+    bench.engine.flows().count()
+}
+
+/// One forged SYN does not keep the connection from being governed, whenever it comes.
+#[test]
+fn a_syn_from_the_wrong_side_changes_nothing() {
+    for (before, between) in [(0, 0), (1, 0), (0, 1), (5, 0), (0, 5)] {
+        let flows = governed_flows(before, between);
+        assert_eq!(flows, 1, "{before} before, {between} between");
+    }
+}
+
+/// An answer to a SYN that nobody has sent turns nothing round.
+#[test]
+fn an_answer_from_the_wrong_side_counts_if_its_syn_has_come() {
+    let mut bench = Bench::new(bbr());
+    bench.put(Side::Outside, &bench.syn(Side::Outside, Flags::SYN, 0));
+    let mut answer = bench.syn(Side::Outside, SYN_ACK, 1);
+    answer.ack = answer.ack.wrapping_add(7);
+    bench.put(Side::Inside, &answer);
+    let one_way = bench.engine.counters().passed[PassReason::OneWay as usize];
+    assert_eq!(one_way, 1);
+    bench.put(Side::Inside, &bench.syn(Side::Inside, SYN_ACK, 1));
+    bench.client_ack(1);
+    assert_eq!(bench.engine.flows().count(), 1);
+}

@@ -1,0 +1,149 @@
+//! What changes while a connection is under way: its neighbours' addresses, and what a sender says of a segment.
+
+use windlass_engine::{Feedback, Side, Verdict};
+use windlass_wire::{Flags, FrameSpec, MarkedBytes, OptionWriter, PeerOption};
+
+use super::ends::{Bench, CLIENT_ISS, MS, MSS, SECOND, SERVER_ISS, bbr};
+
+const NEW_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0x77];
+
+/// The router in front of the client fails over, and the client's packets come to the server's new address: from then on the
+/// box's own ACKs have these addresses, too.
+#[test]
+fn acks_of_the_box_follow_a_change_of_addresses() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 10);
+    bench.pass(100 * MS);
+    bench.client_ack(1 + 2 * MSS);
+    bench.pass(MS / 2);
+    let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1 + 4 * MSS, 0);
+    (ack.src_mac, ack.dst_mac) = (NEW_MAC, [2, 0, 0, 0, 0, 0x78]);
+    bench.put(Side::Outside, &ack);
+    bench.out.clear();
+    // This ACK waits. The server does not know it, and is answered by the box.
+    bench.server_data(1 + 2 * MSS, 1);
+    let answers = bench.take(Side::Inside);
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].1[..12], [ack.dst_mac, ack.src_mac].concat()[..]);
+}
+
+/// A sender sends a held segment again, with other bytes: whatever was wrong with the first, the newest is repaired. It keeps the
+/// timestamp of the first.
+#[test]
+fn the_newest_copy_of_a_segment_is_repaired() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 10);
+    bench.pass(20 * MS);
+    let again = FrameSpec {
+        payload: vec![0x33; MSS as usize],
+        ..bench.spec(Side::Inside, Flags::ACK, 1, 1, MSS)
+    };
+    bench.put(Side::Inside, &again);
+    assert_eq!(bench.engine.counters().sender_retransmissions_absorbed, 1);
+    bench.out.clear();
+    let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0);
+    let block = [(SERVER_ISS + 1 + MSS, SERVER_ISS + 1 + 10 * MSS)];
+    let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&block).into();
+    ack.options.extend(sack);
+    bench.put(Side::Outside, &ack);
+    bench.pass(20 * MS);
+    let (repair, frame) = bench.take(Side::Outside).remove(0);
+    assert_eq!(repair.seq, SERVER_ISS + 1);
+    assert_eq!(frame[frame.len() - MSS as usize..], again.payload[..]);
+    let stamps = repair.options.timestamps.expect("they were agreed");
+    assert_eq!(stamps.val, 101, "of the first, at 100 ms");
+}
+
+/// A governed guest, and another box that has said hello.
+fn two_boxes() -> Bench {
+    let mut bench = Bench::new(Verdict {
+        feedback: Feedback::Boxes,
+        ..bbr()
+    });
+    let mut hello = bench.syn(Side::Outside, Flags::SYN, 0);
+    extend(&mut hello, PeerOption::Hello);
+    bench.put(Side::Outside, &hello);
+    let both = Flags::SYN.with(Flags::ACK);
+    bench.put(Side::Inside, &bench.syn(Side::Inside, both, 1));
+    bench.pass(100 * MS);
+    bench
+}
+
+fn extend(spec: &mut FrameSpec, says: PeerOption) {
+    let (bytes, count) = says.bytes();
+    spec.options.extend(&bytes[..count]);
+}
+
+fn report(bench: &Bench, ack: u32, counts: MarkedBytes) -> FrameSpec {
+    let mut spec = bench.spec(Side::Outside, Flags::ACK, 1, ack, 0);
+    extend(&mut spec, PeerOption::Report(counts));
+    spec
+}
+
+/// Somebody who has not seen the SYNs cannot write a report that is believed, even with acceptable numbers; nor does one count that
+/// names more than can have arrived.
+#[test]
+fn a_report_must_be_masked_and_plausible() {
+    let mut bench = two_boxes();
+    let masked = |counts: MarkedBytes| counts.masked(CLIENT_ISS, SERVER_ISS);
+    let none = MarkedBytes::default();
+    bench.put(Side::Outside, &report(&bench, 1, masked(none)));
+    assert_eq!(bench.engine.counters().peers_found, 1);
+    bench.server_data(1, 8);
+    bench.pass(10 * MS);
+    let arrived = |total, ce| MarkedBytes { total, ce };
+    let heard = |bench: &Bench| {
+        let counters = bench.engine.counters();
+        (counters.marked_bytes_heard, counters.reports_refused)
+    };
+    let bare = report(&bench, 1 + MSS, arrived(MSS, MSS));
+    bench.put(Side::Outside, &bare);
+    assert_eq!(heard(&bench), (0, 1), "it is not masked");
+    let too_many = report(&bench, 1 + MSS, masked(arrived(40 * MSS, MSS)));
+    bench.put(Side::Outside, &too_many);
+    assert_eq!(heard(&bench), (0, 2), "forty times what was sent");
+    let right = report(&bench, 1 + 2 * MSS, masked(arrived(2 * MSS, MSS)));
+    bench.put(Side::Outside, &right);
+    assert_eq!(heard(&bench), (u64::from(MSS), 2));
+}
+
+/// Reports in packets of the box's own follow a change of addresses.
+#[test]
+fn reports_follow_a_change_of_addresses() {
+    let mut bench = two_boxes();
+    let none = MarkedBytes::default().masked(CLIENT_ISS, SERVER_ISS);
+    bench.put(Side::Outside, &report(&bench, 1, none));
+    let mut alone = 0;
+    for i in 0..8 {
+        let data = bench.spec(Side::Outside, Flags::ACK, 1 + 2 * i * MSS, 1, MSS);
+        bench.put(Side::Outside, &data);
+        let next = bench.spec(Side::Outside, Flags::ACK, 1 + (2 * i + 1) * MSS, 1, MSS);
+        bench.put(Side::Outside, &next);
+        bench.out.clear();
+        let before = bench.engine.counters().reports_alone;
+        // No room for an option: a full segment.
+        let full = bench.spec(
+            Side::Inside,
+            Flags::ACK,
+            1 + i * MSS,
+            1 + (2 * i + 2) * MSS,
+            MSS,
+        );
+        let full = FrameSpec {
+            dst_mac: if i < 4 { full.dst_mac } else { NEW_MAC },
+            ..full
+        };
+        bench.put(Side::Inside, &full);
+        if bench.engine.counters().reports_alone > before && i >= 4 {
+            alone += 1;
+            for (segment, frame) in bench.take(Side::Outside) {
+                let own = segment.payload_len == 0;
+                assert!(!own || frame[..6] == NEW_MAC, "{:?}", &frame[..12]);
+            }
+        }
+    }
+    assert!(alone > 0, "there was a report of the box's own");
+    bench.pass(SECOND);
+}
