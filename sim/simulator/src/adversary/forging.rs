@@ -37,6 +37,8 @@ pub(super) struct Lie {
     pub flags: Flags,
     /// From the end that the true one is for.
     pub back: bool,
+    /// In the name of the end that it is for.
+    pub turned: bool,
     /// The TSval is so much later, the TSecr too.
     pub later: (u32, u32),
     pub signed: bool,
@@ -170,7 +172,7 @@ impl Forger<'_> {
 
     /// The segment with this lie. What does not matter to the end that drops it is as it happens.
     pub fn forge(&mut self, model: &Segment, lie: Lie) -> Vec<u8> {
-        let key = match lie.back {
+        let key = match lie.back != lie.turned {
             true => model.key.reversed(),
             false => model.key,
         };

@@ -39,10 +39,15 @@ impl Forger<'_> {
             ..Lie::default()
         };
         let far = self.far(model.seq);
-        match self.rng.between(0, 6) {
+        match self.rng.between(0, 7) {
             0 | 1 => Lie {
                 flags: SYN_ACK,
                 ..wrong
+            },
+            7 => Lie {
+                seq: number,
+                turned: true,
+                ..again
             },
             2 => Lie {
                 flags: RST_ACK,
