@@ -33,7 +33,7 @@ use report::Report;
 use setup::{State, open, profile};
 
 /// In each state, where nothing else is asked for.
-const SEGMENTS: u32 = 1000;
+const SEGMENTS: u32 = 10_000;
 /// So many segments that are refused go over one connection, at most.
 const SEGMENTS_PER_CONNECTION: u32 = 8;
 

@@ -51,6 +51,8 @@ pub struct Said {
     next: u32,
     /// Somebody else has been believed in its name.
     pub by_others: bool,
+    /// Data that somebody else has sent in its name.
+    others_data: Vec<(u32, u32)>,
     pub marks: bool,
 }
 
@@ -94,6 +96,10 @@ impl Said {
             self.answer = Some((segment.seq, segment.ack));
         }
         self.by_others |= believed && !own;
+        if believed && !own && segment.seq_len() > 0 {
+            let end = segment.seq.wrapping_add(segment.seq_len());
+            self.others_data.push((segment.seq, end));
+        }
         if believed {
             self.believe(&segment, scale);
         }
@@ -276,7 +282,11 @@ impl Said {
     }
 }
 
-/// What somebody has sent in the name of the end that the segment is for: only that end knows better, and drops it.
+/// What somebody has sent in the name of the end that the segment is for: only that end knows better, and drops it until it has
+/// sent as much itself.
 fn acks_what_another_has_sent(segment: &Segment, to: &End, own: &Said) -> bool {
-    own.by_others && after(segment.ack, to.nxt) && !after(segment.ack, own.next)
+    let ack = segment.ack;
+    let is_of = |&(start, end): &(u32, u32)| after(ack, start) && !after(ack, end);
+    let beyond = own.by_others && after(ack, to.nxt) && !after(ack, own.next);
+    beyond || own.others_data.iter().any(is_of)
 }
