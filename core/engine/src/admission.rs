@@ -41,7 +41,7 @@ struct Share {
 /// The books of an engine.
 #[derive(Debug)]
 pub(crate) struct Admission {
-    /// Oldest first: slab index of the connection, and when it began. Some are open by now, or gone.
+    /// Handshakes that take as much as a connection: its slab index, and when it began. Some are open by now, or gone.
     queue: VecDeque<(u32, Nanos)>,
     half_open: usize,
     pressed: bool,
@@ -65,23 +65,27 @@ impl Admission {
         self.seed
     }
 
-    /// The books of these connections, by their number, which had this seed.
-    pub(crate) fn restore(&mut self, seed: u64, conns: &Slab<Conn>) {
+    /// The books of these connections, by their number, and of those that have only begun.
+    pub(crate) fn restore(
+        &mut self,
+        seed: u64,
+        conns: &Slab<Conn>,
+        half_open: impl Iterator<Item = Bucket>,
+    ) {
         *self = Admission::new(seed);
-        for (_, conn) in conns {
-            self.by_prefix[conn.books.bucket.index()].connections += 1;
+        half_open.for_each(|bucket| self.begin(bucket));
+        let mut under_way: Vec<(u32, Nanos)> = Vec::new();
+        for (index, conn) in conns {
+            let bucket = conn.books.bucket;
+            if conn.books.half_open {
+                self.begin(bucket);
+                under_way.push((index as u32, conn.began));
+            } else {
+                self.add(bucket);
+            }
         }
-        let mut under_way: Vec<(u32, Nanos, Bucket)> = conns
-            .iter()
-            .filter(|(_, conn)| conn.books.half_open)
-            .map(|(index, conn)| (index as u32, conn.began, conn.books.bucket))
-            .collect();
-        under_way.sort_by_key(|&(_, began, _)| began);
-        self.half_open = under_way.len();
-        for (index, began, bucket) in under_way {
-            self.by_prefix[bucket.index()].half_open += 1;
-            self.queue.push_back((index, began));
-        }
+        under_way.sort_by_key(|&(_, began)| began);
+        self.queue.extend(under_way);
     }
 
     /// Where the one who sends a SYN from `source` is counted. The seed keeps others from choosing.
@@ -123,12 +127,16 @@ impl Admission {
     }
 
     /// A connection begins, with its handshake.
-    pub(crate) fn begin(&mut self, index: u32, now: Nanos, bucket: Bucket) {
-        self.queue.push_back((index, now));
+    pub(crate) fn begin(&mut self, bucket: Bucket) {
         self.half_open += 1;
         let share = &mut self.by_prefix[bucket.index()];
         share.half_open += 1;
         share.connections += 1;
+    }
+
+    /// A handshake that takes as much memory as a connection, by its place in the slab.
+    pub(crate) fn note_whole(&mut self, index: u32, began: Nanos) {
+        self.queue.push_back((index, began));
     }
 
     /// One more, which is open already.

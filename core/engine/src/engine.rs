@@ -1,6 +1,7 @@
 //! The engine: the flow table, and the way of a packet through it.
 
 mod export;
+mod half_open;
 mod introductions;
 mod passing;
 mod places;
@@ -25,6 +26,7 @@ use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
 pub use export::{Carried, StateError};
+use half_open::{HalfOpen, KEPT_PLACES, Place};
 use places::is_first_syn;
 use strangers::Strangers;
 use table::Table;
@@ -36,7 +38,9 @@ const BATCH_PACKETS: usize = 32;
 struct Read {
     pkt: Pkt,
     segment: Result<Segment, Unparsed>,
-    index: Option<u32>,
+    place: Option<Place>,
+    /// [`Table::moves`] then.
+    moves: u64,
 }
 
 /// One engine: owned by one worker, sharing nothing with others.
@@ -47,6 +51,7 @@ pub struct Engine {
     limits: Limits,
     table: Table,
     conns: Slab<Conn>,
+    half_open: HalfOpen,
     admission: Admission,
     wheel: Wheel,
     counters: Counters,
@@ -99,6 +104,7 @@ impl Engine {
             limits,
             table: Table::new(seed),
             conns: Slab::new(),
+            half_open: HalfOpen::new(),
             admission: Admission::new(seed),
             wheel: Wheel::new(now),
             counters: Counters::default(),
@@ -157,16 +163,18 @@ impl Engine {
             batch.extend(chunk.iter().map(|&pkt| Read {
                 pkt,
                 segment: parse(pool.head(pkt), pool.len(pkt)),
-                index: None,
+                place: None,
+                moves: self.table.moves(),
             }));
             for read in &mut batch {
                 let key = read.segment.as_ref().ok().map(|s| s.key.canonical().0);
-                read.index = key.and_then(|key| self.table.get(&key, &self.conns));
+                read.place = key.and_then(|key| self.place(&key));
             }
             let conns = || {
-                batch
-                    .iter()
-                    .filter_map(|r| self.conns.get(r.index? as usize))
+                batch.iter().filter_map(|read| match read.place? {
+                    Place::Whole(index) => self.conns.get(index as usize),
+                    Place::HalfOpen(_) => None,
+                })
             };
             let touched: u64 = conns().map(Conn::touch).fold(0, u64::wrapping_add);
             let flows: u64 = conns()
@@ -199,7 +207,8 @@ impl Engine {
         let read = Read {
             pkt,
             segment: parse(pool.head(pkt), pool.len(pkt)),
-            index: None,
+            place: None,
+            moves: self.table.moves(),
         };
         let _ = self.take(now, from, &read, pool, out);
     }
@@ -233,7 +242,8 @@ impl Engine {
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let (key, swapped) = segment.key.canonical();
-        let known = read.index.or_else(|| self.table.get(&key, &self.conns));
+        let found = read.place.filter(|_| read.moves == self.table.moves());
+        let known = found.or_else(|| self.place(&key));
         let watched = known.is_none() && self.strangers.is_some();
         let wanted = known.is_some() || watched || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
@@ -243,16 +253,25 @@ impl Engine {
         if watched && !is_first_syn(segment) {
             self.watch_stranger(now, (key, swapped), from, segment, pool, out);
         }
-        let index = match known {
-            Some(index) => index,
+        let place = match known {
+            Some(place) => place,
             None => match self.admit(now, key, swapped, from, segment, pool, out) {
-                Ok(index) => index,
+                Ok(place) => place,
                 Err(reason) => {
                     return Some(self.pass(reason, from, segment, pkt, pool, out, now));
                 }
             },
         };
-        self.hand_over(now, index, (from, segment, pkt), pool, out)
+        let packet = (from, segment, pkt);
+        match place {
+            Place::Whole(index) => self.hand_over(now, index, packet, pool, out),
+            Place::HalfOpen(index) => self.hand_to_half_open(now, index, packet, pool, out),
+        }
+    }
+
+    /// Where the connection with this name is.
+    fn place(&self, key: &FlowKey) -> Option<Place> {
+        self.table.get(key, &self.conns, &self.half_open)
     }
 
     /// Gives a packet to its connection.
@@ -286,7 +305,7 @@ impl Engine {
 
     /// When [`Engine::on_timer`] should be called next.
     pub fn poll_at(&self) -> Option<Nanos> {
-        self.wheel.poll_at()
+        Maybe::least([self.wheel.poll_at().into(), self.half_open_until()]).get()
     }
 
     /// Does what has come due by `now`.
@@ -316,8 +335,10 @@ impl Engine {
             ctx.notices.name(conn);
             Self::arm(wheel, conn, index, now, ctx.limits);
             self.follow(index);
+            self.fold_again(index);
         }
         self.scratch.fired = fired;
+        self.expire_half_open(now);
         self.forget_strangers(now);
         if self.is_pressed() {
             self.evict_slow(now, pool, out);
@@ -343,7 +364,7 @@ impl Engine {
     /// been seen to agree, and is followed from there.
     pub fn lose_sight<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
         let all: Vec<u32> = self.conns.iter().map(|(index, _)| index as u32).collect();
-        self.lose_sight_of(&all, now, pool, out);
+        self.lose_sight_at(&all, now, pool, out);
     }
 
     /// The same where it is known of which connections packets have gone by ([`Engine::take_follows`]).
@@ -354,7 +375,21 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        for &index in numbers {
+        let indexes: Vec<u32> = numbers
+            .iter()
+            .flat_map(|number| self.table.whole_of(*number))
+            .collect();
+        self.lose_sight_at(&indexes, now, pool, out);
+    }
+
+    fn lose_sight_at<P: Pool>(
+        &mut self,
+        indexes: &[u32],
+        now: Nanos,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) {
+        for &index in indexes {
             let (mut ctx, conns, wheel) = self.split(now, pool, out);
             let Some(conn) = conns.get_mut(index as usize) else {
                 continue;
@@ -379,6 +414,10 @@ impl Engine {
             conn.let_go(&mut ctx, reason);
             ctx.notices.name(conn);
         }
+        // Of a handshake nothing is held, and what follows it passes in any case.
+        while let Some((index, _)) = self.half_open.oldest() {
+            self.forget_half_open(index);
+        }
     }
 
     /// While the process has as much memory as it may have, new connections pass
@@ -399,11 +438,14 @@ impl Engine {
     }
 
     /// Tells `each` of the connections whose packets are wanted from now on, with the number by which
-    /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
+    /// [`Engine::lose_sight_of`] knows them, or not any more (`None`): since the last call, in order. Few connections have the
+    /// number of another one. Whoever feeds the engine may keep the packets of all others from it, except SYNs.
     pub fn take_follows(&mut self, mut each: impl FnMut(FlowKey, Option<u32>)) {
         for (key, number) in self.news.follows.drain(..) {
             each(key, number);
         }
+        // A flood that ends has many.
+        self.news.follows.shrink_to(KEPT_PLACES);
     }
 
     /// Notes whether the packets of a connection are wanted, if that has changed.
@@ -419,7 +461,8 @@ impl Engine {
         if wanted != conn.books.followed || adopted {
             conn.books.followed = wanted;
             let key = conn.key;
-            self.news.follows.push((key, wanted.then_some(index)));
+            let number = self.table.number(&key);
+            self.news.follows.push((key, wanted.then_some(number)));
             if adopted {
                 self.note_adopted(key);
             }

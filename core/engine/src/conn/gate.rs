@@ -67,7 +67,7 @@ pub(crate) struct Known {
 }
 
 /// One end, as far as it has shown itself.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct End {
     /// One past the highest sequence number that it has sent.
     nxt: u32,
@@ -121,7 +121,7 @@ impl End {
 }
 
 /// What both ends would accept.
-#[derive(Clone, Debug, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Gate {
     ends: [End; 2],
     timestamps: bool,
@@ -161,6 +161,15 @@ impl Gate {
             timestamps,
             signed: syns.iter().any(|syn| syn.signed),
         }
+    }
+
+    /// Nothing has been learnt since the SYNs, which are told again at `now`.
+    pub(super) fn is_new(&self, syns: [&Syn; 2], now: Nanos) -> bool {
+        let mut told = Gate::new(syns, now);
+        for (told, end) in told.ends.iter_mut().zip(&self.ends) {
+            told.ts_recent_at = end.ts_recent_at;
+        }
+        told == *self
     }
 
     /// Whether the other end would accept `segment`, which is no SYN and whose checksum is right.

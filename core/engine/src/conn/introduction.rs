@@ -144,6 +144,13 @@ pub(crate) struct Told {
     listener: u32,
 }
 
+impl Standby {
+    /// No other box has told of the connection or was told.
+    pub(super) fn is_unused(&self) -> bool {
+        !self.is_introduced && self.told.is_none()
+    }
+}
+
 impl Conn {
     /// How another box would be told of it now; `None`: nothing of it is governed, or it has been told before, and
     /// little has happened since.

@@ -3,6 +3,7 @@
 
 mod change;
 mod export;
+mod folded;
 mod gate;
 mod handshake;
 mod introduction;
@@ -27,6 +28,7 @@ use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing};
 
 pub(crate) use change::Change;
 pub(crate) use export::Algorithms;
+pub(crate) use folded::Folded;
 use gate::Gate;
 pub(crate) use gate::Known;
 use introduction::Standby;
@@ -37,7 +39,7 @@ use syn::Syn;
 use ungoverned::Bound;
 
 /// One end of the connection.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct End {
     syn: Option<Syn>,
     /// When it sent its SYN, if that was once, and while it is not answered.

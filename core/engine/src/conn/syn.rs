@@ -14,7 +14,7 @@ const MSS_LEAST: u16 = 64;
 const MAX_WINDOW_SCALE: u8 = 14;
 
 /// What a SYN said.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(super) struct Syn {
     pub iss: u32,
     /// What it acknowledges, if it answers a SYN.

@@ -14,7 +14,8 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use crate::conn::{Algorithms, Conn};
+use super::half_open::Place;
+use crate::conn::{Algorithms, Conn, Folded};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
 use crate::maybe::Maybe;
@@ -85,9 +86,11 @@ impl Engine {
             held: self.held.clone(),
             tenants: self.tenants.clone(),
             bypass: self.bypass,
-            connections: self.conns.len(),
+            connections: self.connections(),
         };
-        let conns = self.conns.iter();
+        let half_open: Vec<Conn> = self.half_open.iter().map(Folded::unfold).collect();
+        let free = self.conns.capacity()..;
+        let conns = self.conns.iter().chain(free.zip(&half_open));
         let conns: Vec<_> = conns
             .map(|(index, conn)| (index as u32, conn, conn.algorithms()))
             .collect();
@@ -138,24 +141,44 @@ impl Engine {
             connections: conns.len(),
             begun_anew: 0,
         };
-        let conns = conns.into_iter().map(|(index, mut conn, algorithms)| {
-            carried.begun_anew += conn.restore(&algorithms, catalog);
-            (index as usize, conn)
-        });
+        let mut half_open: Vec<Folded> = Vec::new();
+        let conns = conns
+            .into_iter()
+            .filter_map(|(index, mut conn, algorithms)| {
+                carried.begun_anew += conn.restore(&algorithms, catalog);
+                match conn.fold() {
+                    Some(folded) => half_open.push(folded),
+                    None => return Some((index as usize, conn)),
+                }
+                None
+            });
         self.conns = conns.collect();
+        half_open.sort_by_key(Folded::began);
         self.generation = books.generation;
         self.tenants = books.tenants;
         (self.held, self.bypass) = (books.held, books.bypass);
-        self.admission.restore(books.admission_seed, &self.conns);
+        let buckets = half_open.iter().map(|folded| folded.bucket);
+        self.admission
+            .restore(books.admission_seed, &self.conns, buckets);
+        for folded in half_open {
+            let (key, followed) = (folded.key(), folded.followed);
+            let place = Place::HalfOpen(self.half_open.insert(folded));
+            self.table.insert(&key, place);
+            if followed {
+                let number = self.table.number(&key);
+                self.news.follows.push((key, Some(number)));
+            }
+        }
         for (index, conn) in &mut self.conns {
             let index = index as u32;
-            self.table.insert(&conn.key, index);
+            self.table.insert(&conn.key, Place::Whole(index));
             conn.armed_at = Maybe::NONE;
             let held = conn.restore_prefix();
             self.held.restore(conn.books.bucket, held);
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
             if conn.books.followed {
-                self.news.follows.push((conn.key, Some(index)));
+                let number = self.table.number(&conn.key);
+                self.news.follows.push((conn.key, Some(number)));
             }
         }
         carried

@@ -3,6 +3,7 @@
 use windlass_wire::FlowKey;
 
 use super::Engine;
+use super::half_open::Place;
 use crate::conn::{Conn, Introduced, Introduction};
 use crate::maybe::Maybe;
 use crate::{Nanos, Pool, Tx};
@@ -41,11 +42,17 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        if let Some(index) = self.table.get(&introduced.key(), &self.conns) {
-            return self.hear_again(now, index, introduced, pool, out);
+        match self.place(&introduced.key()) {
+            Some(Place::Whole(index)) => {
+                return self.hear_again(now, index, introduced, pool, out);
+            }
+            // Its SYNs come here: other engines of this box, which were told as well, may forget it.
+            Some(Place::HalfOpen(_)) => return self.note_adopted(introduced.key()),
+            None => {}
         }
         self.counters.introduced += 1;
-        let full = self.expected >= self.limits.flows / 2 || self.conns.len() >= self.limits.flows;
+        let full =
+            self.expected >= self.limits.flows / 2 || self.connections() >= self.limits.flows;
         if full || self.memory_full || self.bypass {
             self.counters.introduced_in_vain += 1;
             return;
@@ -59,7 +66,7 @@ impl Engine {
             return;
         };
         let index = self.conns.insert(conn) as u32;
-        self.table.insert(&introduced.key(), index);
+        self.table.insert(&introduced.key(), Place::Whole(index));
         self.admission.add(bucket);
         self.expected += 1;
         self.arm_again(index, now);
@@ -102,7 +109,7 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        let Some(index) = self.table.get(&key.canonical().0, &self.conns) else {
+        let Some(Place::Whole(index)) = self.place(&key.canonical().0) else {
             return;
         };
         let (mut ctx, conns, _) = self.split(now, pool, out);
@@ -117,9 +124,9 @@ impl Engine {
 
     /// Another engine of this box has seen the connection, which was introduced to all of them.
     pub fn leave_to_another(&mut self, key: &FlowKey) {
-        let index = self.table.get(&key.canonical().0, &self.conns);
-        let only = |index: &u32| self.conns[*index as usize].is_only_introduced();
-        if let Some(index) = index.filter(only) {
+        if let Some(Place::Whole(index)) = self.place(&key.canonical().0)
+            && self.conns[index as usize].is_only_introduced()
+        {
             // Its packets are still wanted.
             self.conns[index as usize].books.followed = false;
             self.forget(index);

@@ -5,6 +5,7 @@ use windlass_cc::SECOND;
 use windlass_wire::{Flags, FlowKey, Segment};
 
 use super::Engine;
+use super::half_open::Place;
 use crate::conn::Conn;
 use crate::{Nanos, PassReason, Pool, Side, Tx};
 
@@ -25,14 +26,14 @@ impl Engine {
         segment: &Segment,
         pool: &mut P,
         out: &mut Vec<Tx>,
-    ) -> Result<u32, PassReason> {
+    ) -> Result<Place, PassReason> {
         if !is_first_syn(segment) {
             return Err(PassReason::NoSyn);
         }
         let bucket = self.admission.bucket(segment.key.src);
         self.admission.admits(bucket, &self.limits)?;
         self.evict_half_open(now, pool, out);
-        if self.conns.len() >= self.limits.flows {
+        if self.connections() >= self.limits.flows {
             return Err(PassReason::FlowLimit);
         }
         if self.memory_full {
@@ -41,10 +42,11 @@ impl Engine {
         self.counters.connections += 1;
         let first_end = if swapped { from.other() } else { from };
         let conn = Conn::new(key, first_end, bucket, now, self.next_seed());
-        let index = self.conns.insert(conn) as u32;
-        self.table.insert(&key, index);
-        self.admission.begin(index, now, bucket);
-        Ok(index)
+        let folded = conn.fold().expect("nothing is known of it yet");
+        let place = Place::HalfOpen(self.half_open.insert(folded));
+        self.table.insert(&key, place);
+        self.admission.begin(bucket);
+        Ok(place)
     }
 
     /// The dice of the next connection.
@@ -59,7 +61,7 @@ impl Engine {
     /// Takes a connection out of the books that holds nothing any more.
     pub(super) fn forget(&mut self, index: u32) {
         let conn = self.conns.remove(index as usize);
-        self.table.remove(&conn.key, index);
+        self.table.remove(&conn.key, Place::Whole(index));
         self.wheel.cancel(index);
         self.expected -= usize::from(conn.is_only_introduced() && self.expected > 0);
         if conn.books.followed {
@@ -100,6 +102,12 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) -> bool {
+        if let Some((index, began)) = self.half_open.oldest()
+            && began < before
+        {
+            self.evict_half_open_of(index);
+            return true;
+        }
         let conns = &self.conns;
         let under_way = |index, began| is_under_way(conns, index, began);
         let Some(index) = self.admission.oldest(before, under_way) else {

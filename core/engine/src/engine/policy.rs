@@ -2,7 +2,7 @@
 
 use super::Engine;
 use crate::Nanos;
-use crate::conn::Change;
+use crate::conn::{Change, Folded};
 use crate::decide::{Decide, Generation};
 use crate::tenants;
 
@@ -34,6 +34,7 @@ impl Engine {
         for (_, conn) in self.conns.iter_mut() {
             conn.adopt(&mut change);
         }
+        self.half_open.iter_mut().for_each(Folded::forget_drawn);
         self.tenants = tenants;
     }
 }

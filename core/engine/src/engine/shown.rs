@@ -3,6 +3,7 @@
 use windlass_wire::FlowKey;
 
 use super::Engine;
+use super::half_open::Place;
 use crate::counters::Counters;
 use crate::{FlowInfo, Histograms, TenantInfo};
 
@@ -24,7 +25,7 @@ impl Engine {
 
     /// Connections in the table.
     pub fn connections(&self) -> usize {
-        self.conns.len()
+        self.conns.len() + self.half_open.len()
     }
 
     /// Bytes held for repair.
@@ -60,7 +61,9 @@ impl Engine {
 
     /// The flow of this name, if it is governed.
     pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
-        let index = self.table.get(&key.canonical().0, &self.conns)?;
+        let Place::Whole(index) = self.place(&key.canonical().0)? else {
+            return None;
+        };
         let conn = self.conns.get(index as usize)?;
         conn.infos().find(|info| info.key == *key)
     }

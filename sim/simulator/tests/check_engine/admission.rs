@@ -315,3 +315,41 @@ fn new_connections_pass_while_memory_is_short() {
     bench.put_frame(Side::Outside, &frame);
     assert_eq!(bench.engine.connections(), 2);
 }
+
+/// Packets of a batch are looked up before any is worked on: one of them may make the connection of another leave its place.
+#[test]
+fn a_packet_finds_its_connection_where_it_is_by_then() {
+    let limits = Limits {
+        half_open: 1,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    let batch = |bench: &mut Bench, frames: &[(Side, Vec<u8>)]| {
+        let (now, side) = (bench.now, frames[0].0);
+        let pkts = frames.iter().map(|(_, frame)| bench.pool.insert(frame));
+        let pkts: Vec<_> = pkts.map(|pkt| pkt.expect("no limit")).collect();
+        let mut out = Vec::new();
+        let (engine, pool) = (&mut bench.engine, &mut bench.pool);
+        engine.on_packets(now, side, &pkts, pool, &mut out);
+        out.len()
+    };
+    let first = bench.syn(Side::Outside, Flags::SYN, 0).build();
+    bench.put_frame(Side::Outside, &first);
+    // The SYN of another connection takes its place, before it comes again.
+    let other = syn(&bench, 7 << 8);
+    let frames = [(Side::Outside, other), (Side::Outside, first)];
+    assert_eq!(batch(&mut bench, &frames), 2);
+    assert_eq!(bench.engine.counters().half_open_evicted, 2);
+    // Its answer makes more of it than a handshake, which is then somewhere else in memory.
+    bench.put(
+        Side::Inside,
+        &bench.syn(Side::Inside, Flags::SYN.with(Flags::ACK), 1),
+    );
+    let third = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0).build();
+    let data = bench.spec(Side::Outside, Flags::ACK, 1, 1, 100).build();
+    let frames = [(Side::Outside, third), (Side::Outside, data)];
+    assert_eq!(batch(&mut bench, &frames), 2);
+    assert_eq!(bench.engine.flows().count(), 1);
+    assert_eq!(bench.engine.counters().known_data, 0);
+    assert_eq!(bench.engine.connections(), 1);
+}

@@ -255,8 +255,10 @@ impl Said {
         let edge = ack.wrapping_add(u32::from(segment.window) << scale);
         let roundings = ROUNDINGS + self.acks_since_edge;
         let most = self.edge.unwrap_or(ack).wrapping_add(roundings << scale);
+        // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
+        let excused = !own.others_data.is_empty();
         assert!(
-            !after(edge, most),
+            excused || !after(edge, most),
             "edge {edge} beyond {:?}: {segment:?}",
             self.edge
         );
