@@ -117,7 +117,7 @@ pub fn fate(state: State, conn: &Conn, outcome: &Outcome, before: Counted) -> Fa
         "TCP_ABORT_ON_DATA" => Fate::Taken,
         // RFC 9293 §3.10.7.4, seventh: after the FIN there is no text. The kernel frees whatever it
         // need not queue in these states by one way, when it has processed the rest.
-        "NOT_SPECIFIED" if state == State::CloseWait && drop.place == PROCESSING => Fate::Taken,
+        "NOT_SPECIFIED" if state.has_our_fin() && drop.place == PROCESSING => Fate::Taken,
         // Neither SYN nor RST (RFC 9293 §3.10.7.3, fifth).
         "NOT_SPECIFIED" if state == State::SynSent => Fate::Refused(reason.to_owned()),
         // The header contradicts itself: no socket has seen it.

@@ -116,6 +116,16 @@ fn established_with_data_in_flight() {
 }
 
 #[test]
+fn closing() {
+    compare(State::Closing);
+}
+
+#[test]
+fn last_ack() {
+    compare(State::LastAck);
+}
+
+#[test]
 fn established_with_a_hole() {
     compare(State::Hole);
 }

@@ -29,9 +29,16 @@ pub enum State {
     FinWait1,
     FinWait2,
     CloseWait,
+    Closing,
+    LastAck,
 }
 
 impl State {
+    /// We have said our last.
+    pub fn has_our_fin(self) -> bool {
+        matches!(self, State::CloseWait | State::Closing | State::LastAck)
+    }
+
     pub fn synchronized(self) -> bool {
         !matches!(self, State::SynSent | State::SynReceived)
     }
@@ -103,17 +110,34 @@ pub fn open(bench: &mut Bench, state: State, profile: Profile) -> Conn {
             assert!(conn.send(bench, &island.build()).believed, "the island");
         }
         State::ZeroWindow => conn.fill(bench),
-        State::FinWait1 | State::FinWait2 => {
-            conn.stream().shutdown(Shutdown::Write).expect("shutdown");
-            conn.drain(bench);
-            if state == State::FinWait2 {
-                conn.say(bench, Flags::ACK, 0);
-            }
+        State::FinWait1 => close(bench, &mut conn),
+        State::FinWait2 => {
+            close(bench, &mut conn);
+            conn.say(bench, Flags::ACK, 0);
+        }
+        State::Closing => {
+            close(bench, &mut conn);
+            // Both have said FIN, and neither has acknowledged the other's.
+            let flags = Flags::ACK.with(Flags::FIN);
+            let mut fin = conn.segment(conn.seq, conn.una, flags, 0);
+            fin.options = conn.stamp(conn.ts_recent).into();
+            assert!(conn.send(bench, &fin.build()).believed, "our FIN");
+            conn.seq = conn.seq.wrapping_add(1);
         }
         State::CloseWait => conn.say(bench, Flags::ACK.with(Flags::FIN), 0),
+        State::LastAck => {
+            conn.say(bench, Flags::ACK.with(Flags::FIN), 0);
+            close(bench, &mut conn);
+        }
         State::SynSent | State::SynReceived | State::Idle => {}
     }
     conn
+}
+
+/// The kernel says FIN.
+fn close(bench: &mut Bench, conn: &mut Conn) {
+    conn.stream().shutdown(Shutdown::Write).expect("shutdown");
+    conn.drain(bench);
 }
 
 /// What our SYN or SYN-ACK offers.
