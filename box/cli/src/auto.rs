@@ -124,7 +124,7 @@ mod tests {
         };
         assert_eq!(
             tried(&rule, &["bbr".to_owned(), "cubic".to_owned()]),
-            "rule downloads: bbr 120 flows (6 explored), 118 transfers at 34.2 Mbit/s; cubic 0 flows (0 explored), 0 transfers\n"
+            "rule downloads: bbr 120 flows (6 explored), 118 transfers at 34.2Mbit/s; cubic 0 flows (0 explored), 0 transfers\n"
         );
     }
 }

@@ -19,6 +19,8 @@ pub mod events;
 mod faults;
 #[cfg(feature = "schema")]
 mod figures_schema;
+#[cfg(feature = "schema")]
+mod flow_schema;
 mod footprint;
 mod heart;
 mod interface_claim;
@@ -48,6 +50,8 @@ mod worker;
 
 pub use advice::AdviceReport;
 pub use error::RunError;
+#[cfg(feature = "schema")]
+pub use flow_schema::{flow_schema, flow_table};
 pub use open::Opened;
 pub use overview::{OverviewReport, TrafficReport, WorkerReport};
 pub use report::{FlowReport, TenantReport};
