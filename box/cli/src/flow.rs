@@ -52,7 +52,7 @@ pub(crate) struct ShowArgs {
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
     let args = match command {
         Command::Show(args) => args,
-        Command::Schema => return print_json(&windlass_daemon::flow_schema()),
+        Command::Schema => return print(windlass_daemon::FLOW_SCHEMA),
     };
     let Some(interval) = args.watch else {
         let (flows, omitted) = ask(&args)?;

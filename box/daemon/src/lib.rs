@@ -19,7 +19,6 @@ pub mod events;
 mod faults;
 #[cfg(feature = "schema")]
 mod figures_schema;
-#[cfg(feature = "schema")]
 mod flow_schema;
 mod footprint;
 mod heart;
@@ -50,8 +49,7 @@ mod worker;
 
 pub use advice::AdviceReport;
 pub use error::RunError;
-#[cfg(feature = "schema")]
-pub use flow_schema::{flow_schema, flow_table};
+pub use flow_schema::FLOW_SCHEMA;
 pub use open::Opened;
 pub use overview::{OverviewReport, TrafficReport, WorkerReport};
 pub use report::{FlowReport, TenantReport};
