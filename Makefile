@@ -130,13 +130,9 @@ packages: tools $(if $(PROGRAMS),,build)
 	@$(MAKE) --no-print-directory sbom
 	@ls -l out/packages/*.deb out/packages/*.rpm out/packages/*.cdx.json
 
-# What each program is made of: CycloneDX. The tool writes a file beside each Cargo.toml, with paths of this machine.
+# What each program is made of: CycloneDX.
 sbom: tools
-	@mkdir -p out/packages
-	@$(CARGO) cyclonedx --format json --override-filename sbom-of-windlass --manifest-path box/cli/Cargo.toml
-	@for program in windlass:box/cli windlass-lab:lab/backends windlass-transfer:quic/transfer; do \
-	    sed "s|file://$$PWD/|file:///|g" $${program#*:}/sbom-of-windlass.json > out/packages/$${program%:*}.cdx.json || exit 1; done
-	@find box core lab quic sim -name sbom-of-windlass.json -delete
+	packaging/sbom out/packages
 
 # The container image windlass, from the package: make packages comes first.
 image:

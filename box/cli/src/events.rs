@@ -43,6 +43,9 @@ pub(crate) struct Args {
     /// Only those of flows with this text in their name: an address, or a port.
     #[arg(long, value_name = "TEXT")]
     flow: Option<String>,
+    /// Only those of this rule, and of flows that it governs.
+    #[arg(long, value_name = "RULE")]
+    rule: Option<String>,
     /// Say what kinds there are. This asks no running windlass.
     #[arg(long)]
     kinds: bool,
@@ -139,7 +142,8 @@ impl Args {
         };
         let wanted = (self.kind.is_empty() || self.kind.contains(&event.kind))
             && event.severity <= least
-            && self.flow.as_ref().is_none_or(of_flow);
+            && self.flow.as_ref().is_none_or(of_flow)
+            && (self.rule.is_none() || self.rule == event.rule);
         wanted.then(|| match self.json {
             true => serde_json::to_string(event).unwrap_or_default() + "\n",
             false => described(event),
@@ -160,6 +164,9 @@ fn described(event: &EventReport) -> String {
     }
     // A mistake in a file is told in several lines; an event is one.
     let _ = write!(text, " {}", event.text.replace('\n', " "));
+    if let Some(rule) = &event.rule {
+        let _ = write!(text, " rule={rule}");
+    }
     if let Some(reason) = event
         .reason
         .as_ref()
@@ -236,6 +243,7 @@ mod tests {
             kind: EventKind::HandedBack,
             severity: Severity::Notice,
             flow: Some("10.0.0.1:443>192.0.2.7:5555".to_owned()),
+            rule: Some("web".to_owned()),
             reason: Some("not_held".to_owned()),
             text: "handed back".to_owned(),
             numbers: [("srtt_us".to_owned(), 7)].into(),
@@ -254,8 +262,8 @@ mod tests {
         let event = &report(1, 1, 1).events[0];
         assert_eq!(
             described(event),
-            "1970-01-01T00:00:00.000Z notice  handed_back 10.0.0.1:443>192.0.2.7:5555 handed back reason=not_held \
-             srtt_us=7 suppressed=3\n"
+            "1970-01-01T00:00:00.000Z notice  handed_back 10.0.0.1:443>192.0.2.7:5555 handed back rule=web \
+             reason=not_held srtt_us=7 suppressed=3\n"
         );
     }
 

@@ -30,6 +30,8 @@ const NOTHING_YET: &str = "no such flow. It shows connections that began after W
 pub(crate) enum Command {
     /// Show each of them, as `ss -ti` shows a socket.
     Show(ShowArgs),
+    /// Print what the fields of `flow show -j` are, as JSON Schema. This asks no running windlass.
+    Schema,
 }
 
 /// What to show, and how.
@@ -48,7 +50,10 @@ pub(crate) struct ShowArgs {
 }
 
 pub(crate) fn run(command: Command) -> Result<ExitCode> {
-    let Command::Show(args) = command;
+    let args = match command {
+        Command::Show(args) => args,
+        Command::Schema => return print(windlass_daemon::FLOW_SCHEMA),
+    };
     let Some(interval) = args.watch else {
         let (flows, omitted) = ask(&args)?;
         return match args.json {

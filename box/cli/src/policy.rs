@@ -4,20 +4,23 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use windlass_cc::Value::Choice;
 use windlass_cc::{Catalog, Settings};
 use windlass_daemon::config_files::{self, DEFAULT_CONFIG};
 use windlass_daemon::control::{Answer, Request};
 use windlass_engine::{LivePath, Side, Verdict};
-use windlass_policy::{Config, Explanation, SwitchState};
+use windlass_policy::{Config, ConfigFile, Explanation, SwitchState};
+use windlass_terminal::shipped::POLICIES;
 use windlass_terminal::{print, print_json};
 use windlass_wire::FlowKey;
 
 use crate::ask::{Control, unexpected};
 use crate::{path, values};
 
+const NOT_INSTALLED: &str =
+    "the policies that come with Windlass are in its package windlass-lab, which is not installed";
 const NANOS_PER_MILLI: f64 = 1e6;
 
 /// Check rules, explain what they say of a flow, put them in charge.
@@ -26,7 +29,7 @@ pub(crate) enum Command {
     /// Check a configuration file, and the conf.d beside it: the first mistake with its place and
     /// remedy, or how many rules there are.
     Check {
-        /// The configuration file.
+        /// The configuration file, or the name of a policy that comes with Windlass.
         file: PathBuf,
     },
     Explain(ExplainArgs),
@@ -37,7 +40,7 @@ pub(crate) enum Command {
     /// redundancy and caps; mode and head-room stay as the flow began. A file with a mistake changes
     /// nothing. [box], [limits] and ports that were left to the kernel need a restart.
     Apply {
-        /// The configuration file.
+        /// The configuration file, or the name of a policy that comes with Windlass.
         file: PathBuf,
         #[command(flatten)]
         control: Control,
@@ -56,7 +59,7 @@ pub(crate) struct ExplainArgs {
     /// A path, for conditions that ask about it: rtt=80ms,loss=1%,delivery_rate=50M …
     #[arg(long, value_name = "NAME=VALUE,…", value_parser = path::parse)]
     path: Option<LivePath>,
-    /// Configuration file.
+    /// Configuration file, or the name of a policy that comes with Windlass.
     #[arg(long, value_name = "FILE", default_value = DEFAULT_CONFIG)]
     config: PathBuf,
     /// As JSON.
@@ -67,6 +70,7 @@ pub(crate) struct ExplainArgs {
 pub(crate) fn run(command: Command, catalog: &Catalog) -> Result<ExitCode> {
     match command {
         Command::Check { file } => {
+            let file = POLICIES.file(&file);
             let config = read(&file, catalog)?;
             let governing = config
                 .rules
@@ -86,15 +90,24 @@ pub(crate) fn run(command: Command, catalog: &Catalog) -> Result<ExitCode> {
 }
 
 pub(crate) fn apply(file: &Path, control: &Control) -> Result<ExitCode> {
-    let files = config_files::read(file)?;
+    let files = files(file)?;
     match control.ask(Request::Apply { files })? {
         Answer::Applied { rules } => print(&format!("{rules} rule(s) in charge\n")),
         other => Err(unexpected(&other)),
     }
 }
 
-fn read(path: &Path, catalog: &Catalog) -> Result<Config> {
-    Ok(Config::parse_all(&config_files::read(path)?, catalog)?)
+/// The file of this path, or the policy of this name that comes with Windlass; and the `conf.d` beside it.
+pub(crate) fn files(named: &Path) -> Result<Vec<ConfigFile>> {
+    let files = config_files::read(&POLICIES.file(named));
+    match POLICIES.lacks(named) {
+        true => files.context(NOT_INSTALLED),
+        false => Ok(files?),
+    }
+}
+
+fn read(named: &Path, catalog: &Catalog) -> Result<Config> {
+    Ok(Config::parse_all(&files(named)?, catalog)?)
 }
 
 fn explain(args: &ExplainArgs, catalog: &Catalog) -> Result<ExitCode> {

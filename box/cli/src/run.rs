@@ -16,6 +16,7 @@ use windlass_io::handover::Channel;
 use windlass_ovs::Side;
 use windlass_policy::{Config, Extent, IoMode, Overrides};
 use windlass_terminal::print;
+use windlass_terminal::shipped::POLICIES;
 
 use crate::capabilities::Effective;
 use crate::place::Place;
@@ -70,7 +71,8 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
-    let file = args.config.or_else(default_config);
+    let named = args.config.map(|named| POLICIES.file(&named));
+    let file = named.or_else(default_config);
     let mut config = match &file {
         Some(path) => Config::parse_all(&config_files::read(path)?, &catalog)?,
         None => Config::default(),

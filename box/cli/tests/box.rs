@@ -39,6 +39,7 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
     ] {
         assert!(flow[key].as_u64().is_some_and(|v| v > 0), "{key} in {flow}");
     }
+    is_as_described(&daemon);
     let shown = daemon.ask(&["flow", "show"]);
     assert!(
         shown.contains("10.77.0.1:8001>") && shown.contains("cwnd:"),
@@ -90,6 +91,33 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
 }
 
 /// Lines of JSON come until their reader goes.
+/// Of a flow that runs, `flow show -j` has the fields of `flow schema`, and values of their types.
+fn is_as_described(daemon: &Daemon) {
+    let schema = Command::new(PROGRAM).args(["flow", "schema"]).output();
+    let schema: Value = serde_json::from_slice(&schema.unwrap().stdout).unwrap();
+    let item = &schema["items"];
+    let flows = daemon.json(&["flow", "show", "-j"]);
+    let flow = flows[0].as_object().unwrap();
+    for name in item["required"].as_array().unwrap() {
+        assert!(flow.contains_key(name.as_str().unwrap()), "{name}");
+    }
+    for (name, value) in flow {
+        let described = &item["properties"][name]["type"];
+        let kind = match value {
+            Value::Null => "null",
+            Value::Bool(_) => "boolean",
+            Value::Number(_) => "integer",
+            Value::String(_) => "string",
+            other => panic!("{name}: {other}"),
+        };
+        let fits = match described {
+            Value::Array(kinds) => kinds.iter().any(|one| one == kind),
+            one => one == kind,
+        };
+        assert!(fits, "{name} is {value}, and should be {described}");
+    }
+}
+
 fn watch_three_times(daemon: &Daemon) {
     let mut command = Command::new(PROGRAM);
     command.args(["flow", "show", "-j", "--watch", "20ms", "--control"]);

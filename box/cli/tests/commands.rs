@@ -307,6 +307,53 @@ const ALGORITHM_1: &str = concat!(
 );
 const FLOW: &str = "10.0.0.1:443>192.0.2.7:5555";
 
+/// As a package installs them: the program in one folder, the policies in another beside it.
+#[test]
+fn policies_that_come_with_windlass_are_found_from_any_folder() {
+    let root = tempfile::tempdir().unwrap();
+    let programs = root.path().join("usr/bin");
+    let own = programs.join("windlass");
+    fs::create_dir_all(&programs).unwrap();
+    fs::copy(env!("CARGO_BIN_EXE_windlass"), &own).unwrap();
+    let elsewhere = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| {
+        let mut command = Command::new(&own);
+        command.args(arguments).current_dir(elsewhere.path());
+        command.output().unwrap()
+    };
+    let without = run(&["policy", "check", "policies/algorithm-1.toml"]);
+    assert_eq!(without.status.code(), Some(1));
+    let said = stderr(&without);
+    assert!(
+        said.contains("package windlass-lab") && said.contains("No such file"),
+        "{said}"
+    );
+    let policies = root.path().join("usr/share/windlass/policies");
+    fs::create_dir_all(&policies).unwrap();
+    fs::copy(ALGORITHM_1, policies.join("algorithm-1.toml")).unwrap();
+    for named in ["policies/algorithm-1.toml", "algorithm-1"] {
+        let good = run(&["policy", "check", named]);
+        assert!(good.status.success(), "{named}: {}", stderr(&good));
+        let said = stdout(&good);
+        assert!(
+            said.contains("usr/share/windlass/policies/algorithm-1.toml: 1 rule(s)"),
+            "{said}"
+        );
+        let explained = run(&["policy", "explain", "--config", named, "--flow", FLOW]);
+        assert!(stdout(&explained).contains("yes  algorithm 1"), "{named}");
+    }
+    // A file of one's own comes first, and another path is only a path.
+    fs::write(elsewhere.path().join("algorithm-1"), "version = 1\n").unwrap();
+    let mine = run(&["policy", "check", "algorithm-1"]);
+    assert!(
+        stdout(&mine).starts_with("algorithm-1: "),
+        "{}",
+        stdout(&mine)
+    );
+    let other = run(&["policy", "check", "mine/algorithm-1.toml"]);
+    assert_eq!(other.status.code(), Some(1));
+}
+
 #[test]
 fn policies_are_checked() {
     let good = windlass(&["policy", "check", ALGORITHM_1]);

@@ -4,9 +4,7 @@
 mod netns;
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
+use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{self, Receiver};
@@ -259,46 +257,4 @@ fn a_box_that_stood_still_says_so() {
     transfer.wait_for(2 * MEGABYTE);
     transfer.finish();
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
-}
-
-/// Where the service manager has connected the log with the journal, each line begins with its priority.
-#[test]
-fn the_journal_hears_priorities() {
-    let Some(lab) = lab() else { return };
-    let (mut log, stderr) = UnixStream::pair().unwrap();
-    let about = fs::metadata(format!("/proc/self/fd/{}", stderr.as_raw_fd())).unwrap();
-    let control = lab.folder.path().join("w.sock");
-    let mut command = lab.command("m", PROGRAM);
-    command
-        .arg("run")
-        .args(PLACE)
-        .arg("--control")
-        .arg(&control)
-        .env("JOURNAL_STREAM", format!("{}:{}", about.dev(), about.ino()))
-        .stdout(Stdio::null())
-        .stderr(std::os::fd::OwnedFd::from(stderr));
-    let mut child = command.spawn().unwrap();
-    drop(command);
-    let deadline = Instant::now() + PATIENCE;
-    let ask = |arguments: &[&str]| {
-        let mut command = Command::new(PROGRAM);
-        let command = command.args(arguments).arg("--control").arg(&control);
-        command.output().unwrap().status.success()
-    };
-    while !ask(&["bypass", "on"]) {
-        assert!(Instant::now() < deadline, "windlass is not ready");
-        thread::sleep(Duration::from_millis(50));
-    }
-    assert!(ask(&["bypass", "off"]));
-    kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
-    assert!(child.wait().unwrap().success());
-    let mut text = String::new();
-    log.read_to_string(&mut text).unwrap();
-    for line in [
-        "<4>windlass: bypass is on: ",
-        "<5>windlass: bypass is off: ",
-        "<6>windlass: the bridge carries",
-    ] {
-        assert!(text.contains(line), "{line} in:\n{text}");
-    }
 }

@@ -73,6 +73,9 @@ impl Bench {
         let mut script = format!(
             "set -e; mount --bind {folder}/system /etc/systemd/system; mount -t tmpfs none /run; "
         );
+        if self.jit().exists() {
+            script += &format!("mount --bind {folder}/core /proc/sys/net/core; ");
+        }
         if self.systemd {
             script += "mkdir -p /run/systemd/system; ";
         }
@@ -94,6 +97,16 @@ impl Bench {
             .env("WINDLASS_PLUGINS", "/nowhere")
             .output()
             .unwrap()
+    }
+
+    /// What setup takes for the kernel's `net.core.bpf_jit_enable`, if it is there.
+    fn jit(&self) -> PathBuf {
+        self.lab.folder.path().join("core/bpf_jit_enable")
+    }
+
+    fn set_jit(&self, value: &str) {
+        fs::create_dir_all(self.jit().parent().unwrap()).unwrap();
+        fs::write(self.jit(), value).unwrap();
     }
 
     fn does(&self, arguments: &[&str]) -> String {
@@ -278,6 +291,49 @@ fn with_systemd_the_service_is_started_once_and_what_was_there_comes_back() {
     );
     assert_eq!(bench.unit_files(), Vec::<String>::new());
     assert!(bench.has_gro("m0"));
+}
+
+/// A kernel that interprets BPF programs, which is one setting for all namespaces: a file stands for it.
+#[test]
+fn a_kernel_that_interprets_bpf_compiles_it_until_setup_is_undone() {
+    let found = Command::new("sysctl").arg("--version").output();
+    if !found.is_ok_and(|o| o.status.success()) {
+        return eprintln!("skipped: sysctl is not installed (apt install procps)");
+    }
+    const COMMAND: &str = "sysctl -q -w net.core.bpf_jit_enable=1\n";
+    let Some(bench) = Bench::new(true) else {
+        return;
+    };
+    let jit = || fs::read_to_string(bench.jit()).unwrap();
+    bench.set_jit("0\n");
+    let planned = bench.does(&[&PLACE[..], &["--dry-run"]].concat());
+    assert!(planned.contains(COMMAND), "{planned}");
+    assert_eq!(jit(), "0\n");
+
+    let done = bench.does(&PLACE);
+    assert!(done.contains(COMMAND), "{done}");
+    assert_eq!(jit(), "1\n");
+    let lasting = bench.lab.folder.path();
+    let lasting = lasting.join("system/windlass.service.d/10-setup.conf");
+    let lasting = fs::read_to_string(lasting).unwrap();
+    assert!(
+        lasting.contains(&format!("\nExecStartPre=-+{COMMAND}")),
+        "{lasting}"
+    );
+    let again = bench.does(&PLACE);
+    assert!(again.contains("nothing was to be changed"), "{again}");
+
+    let undone = bench.does(&["--undo"]);
+    assert!(undone.contains("bpf_jit_enable=0\n"), "{undone}");
+    assert_eq!(jit(), "0\n");
+
+    // One that compiles them already is left as it is, also by the undoing.
+    bench.set_jit("2\n");
+    let done = bench.does(&PLACE);
+    assert!(!done.contains("sysctl"), "{done}");
+    let undone = bench.does(&["--undo"]);
+    assert!(!undone.contains("sysctl"), "{undone}");
+    assert_eq!(jit(), "2\n");
 }
 
 #[test]

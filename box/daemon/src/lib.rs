@@ -19,6 +19,7 @@ pub mod events;
 mod faults;
 #[cfg(feature = "schema")]
 mod figures_schema;
+mod flow_schema;
 mod footprint;
 mod heart;
 mod interface_claim;
@@ -48,6 +49,7 @@ mod worker;
 
 pub use advice::AdviceReport;
 pub use error::RunError;
+pub use flow_schema::FLOW_SCHEMA;
 pub use open::Opened;
 pub use overview::{OverviewReport, TrafficReport, WorkerReport};
 pub use report::{FlowReport, TenantReport};

@@ -72,7 +72,7 @@ fn lines(level: Option<Level>, text: &str) -> String {
 }
 
 /// Whether the standard error output is the socket of the journal that the environment names.
-fn to_journal() -> bool {
+pub(crate) fn to_journal() -> bool {
     static KNOWN: OnceLock<bool> = OnceLock::new();
     *KNOWN.get_or_init(|| {
         let named = std::env::var("JOURNAL_STREAM").unwrap_or_default();

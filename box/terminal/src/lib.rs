@@ -1,10 +1,11 @@
 //! What all programs of Windlass do at a terminal.
 //!
-//! They print text or JSON, write quantities as `ss` and `tc` do, and end with an exit code.
+//! They find the files that come with Windlass, print text or JSON, write quantities as `ss` and `tc` do, and end with an exit code.
 #![forbid(unsafe_code)]
 
 mod for_shells;
 mod quantity;
+pub mod shipped;
 #[cfg(feature = "usage")]
 pub mod usage;
 

@@ -13,7 +13,8 @@ export function open(main, box, rest, tell) {
   main.append(
     el("h1", {}, "Algorithms"),
     el("section", {}, place,
-      el("p", { class: "quiet" }, "What the flows of this moment do. Flows differ in their paths: to compare algorithms on the same paths, begin a trial (windlass trial start), or let the guard compare.")),
+      el("p", { class: "quiet" }, "What the flows of this moment do. Flows differ in their paths: to compare algorithms on the same paths, begin a trial (windlass trial start), or let the guard compare. ",
+        el("a", { href: "#/trials" }, "What is tried now"))),
   );
   return every(2000, async () => {
     try {

@@ -10,8 +10,9 @@ import * as guard from "./guard.js";
 import * as health from "./health.js";
 import * as overview from "./overview.js";
 import * as rules from "./rules.js";
+import * as trials from "./trials.js";
 
-const PAGES = { overview, flows, algorithms, rules, guard, events, health };
+const PAGES = { overview, flows, algorithms, rules, trials, guard, events, health };
 const HISTORY_MAX = 600;
 const byId = (id) => document.getElementById(id);
 

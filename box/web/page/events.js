@@ -8,6 +8,7 @@ const ORDER = ["error", "warning", "notice", "info"];
 
 export const line = (event) => {
   const numbers = Object.entries(event.numbers ?? {}).map(([name, n]) => `${name.replaceAll("_", " ")}: ${count(n)}`);
+  const rule = event.rule ? [`rule: ${event.rule}`] : [];
   const left = event.suppressed ? [`left out before: ${count(event.suppressed)}`] : [];
   return el("li", { class: "event" },
     el("time", { datetime: new Date(event.time_ms).toISOString() }, clock(event.time_ms)),
@@ -16,7 +17,7 @@ export const line = (event) => {
     el("div", {},
       event.flow ? el("a", { href: `#/flow/${encodeURIComponent(event.flow)}` }, event.flow) : null,
       event.flow ? " " : null, event.text,
-      numbers.length + left.length ? el("div", { class: "quiet" }, [...numbers, ...left].join(", ")) : null));
+      rule.length + numbers.length + left.length ? el("div", { class: "quiet" }, [...rule, ...numbers, ...left].join(", ")) : null));
 };
 
 export function open(main, box, rest, tell) {
@@ -25,7 +26,7 @@ export function open(main, box, rest, tell) {
   const list = el("ol", { class: "plain" });
   const said = el("p", { class: "quiet", role: "status" });
   const least = el("select", { onchange: draw }, ORDER.map((name) => el("option", { value: name, selected: name === "info" }, name)));
-  const text = el("input", { placeholder: "kind, flow, reason", oninput: draw });
+  const text = el("input", { placeholder: "kind, flow, rule, reason", oninput: draw });
   main.append(
     el("h1", {}, "Events"),
     el("form", { class: "line", onsubmit: (e) => e.preventDefault() }, el("label", {}, "at least", least), el("label", {}, "with these words", text)),
@@ -35,7 +36,7 @@ export function open(main, box, rest, tell) {
   function draw() {
     const words = text.value.toLowerCase();
     const bad = (event) => ORDER.indexOf(event.severity) <= ORDER.indexOf(least.value);
-    const has = (event) => !words || JSON.stringify([event.kind, event.kind.replaceAll("_", " "), event.flow, event.reason, event.text]).toLowerCase().includes(words);
+    const has = (event) => !words || JSON.stringify([event.kind, event.kind.replaceAll("_", " "), event.flow, event.rule, event.reason, event.text]).toLowerCase().includes(words);
     const found = all.filter((event) => bad(event) && has(event));
     list.replaceChildren(...found.slice(-SHOWN_MAX).reverse().map(line));
     said.textContent = `${count(found.length)} of ${count(all.length)} events`;

@@ -12,7 +12,9 @@ use axum::{Json, Router, middleware};
 use serde::{Deserialize, Serialize};
 use tokio::task::spawn_blocking;
 use utoipa::{IntoParams, ToSchema};
-use windlass_daemon::control::{self, Answer, AskError, EventsReport, FlowNow, Request};
+use windlass_daemon::control::{
+    self, Answer, AskError, EventsReport, FlowNow, Request, TrialsReport,
+};
 use windlass_daemon::view::{AlgorithmReport, FlowFilter, Order, ViewQuery, ViewReport};
 use windlass_daemon::{ExplainReport, OverviewReport, RuleReport};
 
@@ -81,6 +83,7 @@ pub(crate) fn service(control: PathBuf, access: Access) -> Router {
         .route("/api/v1/rules", get(rules))
         .route("/api/v1/explain", get(explain))
         .route("/api/v1/guard", get(guard))
+        .route("/api/v1/trials", get(trials))
         .route("/api/v1/events", get(events))
         .route("/api/v1/bypass", post(bypass))
         .with_state(daemon);
@@ -300,6 +303,16 @@ pub(crate) async fn guard(State(daemon): State<Daemon>) -> Answered<serde_json::
             Ok(report) => Ok(Json(report)),
             Err(e) => Err(refusal(StatusCode::INTERNAL_SERVER_ERROR, e)),
         },
+        other => Err(unexpected(other)),
+    }
+}
+
+/// What is tried: the trial that runs, what rules with `algorithm = "auto"` have tried, and what is believed of prefixes.
+#[utoipa::path(get, path = "/api/v1/trials", responses(
+    (status = 200, body = TrialsReport), (status = 503, body = Problem)))]
+pub(crate) async fn trials(State(daemon): State<Daemon>) -> Answered<TrialsReport> {
+    match daemon.ask(Request::Trials).await? {
+        Answer::Trials(report) => Ok(Json(report)),
         other => Err(unexpected(other)),
     }
 }

@@ -13,7 +13,7 @@ use crate::api;
     ),
     paths(
         api::about, api::overview, api::flows, api::flow, api::algorithms, api::rules, api::explain, api::guard,
-        api::events, api::bypass
+        api::trials, api::events, api::bypass
     ),
     modifiers(&Token)
 )]

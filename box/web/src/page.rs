@@ -32,6 +32,7 @@ files! {
     "/algorithms.js": SCRIPT, "algorithms.js";
     "/rules.js": SCRIPT, "rules.js";
     "/guard.js": SCRIPT, "guard.js";
+    "/trials.js": SCRIPT, "trials.js";
     "/events.js": SCRIPT, "events.js";
     "/health.js": SCRIPT, "health.js";
     "/vendor/uPlot.js": SCRIPT, "vendor/uPlot.iife.min.js";

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use windlass_daemon::OverviewReport;
-use windlass_daemon::control::{Answer, EventsReport, Request};
+use windlass_daemon::control::{Answer, EventsReport, Request, TrialsReport};
 use windlass_daemon::view::{ViewReport, ViewRow};
 
 use crate::listen::{CONNECTION_LIMIT, CONNECTIONS_MAX};
@@ -31,6 +31,7 @@ fn answer(request: Request) -> Answer {
             rows: vec![ViewRow::default(); query.rows as usize],
             ..ViewReport::default()
         }),
+        Request::Trials => Answer::Trials(TrialsReport::default()),
         Request::Bypass { on } => Answer::Bypass { on },
         _ => Answer::Error {
             error: "not now".to_owned(),
@@ -267,7 +268,7 @@ fn the_interface_is_described() {
     let described: serde_json::Value =
         serde_json::from_str(&site.get("/api/openapi.json", "").1).expect("JSON");
     let paths = described["paths"].as_object().expect("paths");
-    assert_eq!(paths.len(), 10);
+    assert_eq!(paths.len(), 11);
     for path in paths.keys().filter(|path| *path != "/api/v1/bypass") {
         let needs = if path.ends_with("/flow") || path.ends_with("/explain") {
             "?flow=10.0.0.1:1%3E10.0.0.2:2"
@@ -285,6 +286,9 @@ fn the_interface_is_described() {
         "ViewReport",
         "FlowReport",
         "EventReport",
+        "TrialsReport",
+        "TrialReport",
+        "AutoTried",
         "Problem",
     ] {
         assert!(

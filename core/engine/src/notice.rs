@@ -67,6 +67,8 @@ pub enum Happened {
 pub struct Notice {
     /// From the sender of the data to its receiver.
     pub key: FlowKey,
+    /// The rule that governs it, by number.
+    pub rule: Option<u16>,
     /// What happened.
     pub happened: Happened,
 }
@@ -113,6 +115,7 @@ impl Notices {
         }
         let named = |(sender, happened)| Notice {
             key: conn.key_from(sender),
+            rule: conn.rule_of(sender),
             happened,
         };
         self.named.extend(self.unnamed.drain(..).map(named));

@@ -11,6 +11,7 @@ use windlass_wire::{Addr, FlowKey};
 
 use crate::auto_config::AutoConfig;
 use crate::prefix::Prefix;
+use crate::tally::Tally;
 
 /// The word that stands in the place of an algorithm.
 pub(crate) const AUTO: &str = windlass_cc::plugin::CHOSEN_BY_EXPERIENCE;
@@ -63,8 +64,8 @@ impl Auto {
 
     /// What is believed, of every prefix; and first, of those that nothing is known of.
     pub fn beliefs(&self, now: Nanos) -> Vec<PrefixBelief> {
-        let chooser = self.chooser.lock().unwrap_or_else(PoisonError::into_inner);
-        let beliefs = chooser.beliefs(now);
+        // A copy, so that no flow is left out while it is being reckoned.
+        let beliefs = self.with_chooser(|chooser| chooser.clone()).beliefs(now);
         let named = beliefs.into_iter().map(|belief| PrefixBelief {
             prefix: belief.prefix.map(|base| self.config.memory.prefix_of(base)),
             belief,
@@ -96,12 +97,13 @@ impl Auto {
         }
     }
 
-    /// The verdict of a flow to `dst`.
-    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict) -> Verdict {
-        let arm = match self.chooser.try_lock() {
-            Ok(chooser) => chooser.choose(self.config.memory.key(dst), dice).0,
-            Err(_) => self.first,
+    /// The verdict of a flow to `dst`, which counts in the tally of its rule.
+    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict, tally: &Tally) -> Verdict {
+        let (arm, explores) = match self.chooser.try_lock() {
+            Ok(chooser) => chooser.choose(self.config.memory.key(dst), dice),
+            Err(_) => (self.first, false),
         };
+        tally.chosen(arm, explores);
         Verdict {
             algorithm: self.config.arms[arm],
             arm: Some(Arm {

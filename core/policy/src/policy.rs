@@ -1,5 +1,7 @@
 //! The rules, ready to be asked.
 
+use std::sync::Arc;
+
 use windlass_engine::{
     Arm, Choice, Comparison, Decide, Drawn, LivePath, Nanos, Side, Tenant, TenantId, Transfer,
     Verdict,
@@ -13,6 +15,7 @@ use crate::guard::{self, SharedGuard};
 use crate::guard_config::GuardConfig;
 use crate::rule::Rule;
 use crate::switching::SwitchList;
+use crate::tally::{RuleTried, Tally};
 use crate::tenants::Owner;
 use crate::trial::SharedTrial;
 
@@ -32,6 +35,8 @@ pub struct Policy {
     /// When the engine's clock was 0, ns since 1970.
     epoch: Nanos,
     auto: Auto,
+    /// What each rule has tried by experience.
+    tallies: Vec<Arc<Tally>>,
     trial: Option<SharedTrial>,
     guard: Option<SharedGuard>,
     /// Of the dice.
@@ -52,6 +57,7 @@ impl Policy {
             rule.ports.dedup();
         }
         Policy {
+            tallies: rules.iter().map(|_| Arc::default()).collect(),
             guard: guard.map(|config| SharedGuard::new(config, &rules, &tenants, 0)),
             rules,
             tenants,
@@ -74,6 +80,18 @@ impl Policy {
         &self.auto
     }
 
+    /// What the rules with `algorithm = "auto"` have tried since the start, and what came of it.
+    pub fn tried(&self) -> Vec<RuleTried> {
+        let arms = self.auto.config().arms.len();
+        let rules = self.rules.iter().zip(&self.tallies);
+        let chosen = rules.filter(|(rule, _)| rule.verdict.is_some_and(|v| v.arm.is_some()));
+        let tried = chosen.map(|(rule, tally)| RuleTried {
+            rule: rule.name.clone(),
+            arms: tally.tried(arms),
+        });
+        tried.collect()
+    }
+
     /// What guards the rules.
     pub fn guard(&self) -> Option<&SharedGuard> {
         self.guard.as_ref()
@@ -91,6 +109,14 @@ impl Policy {
 
     /// Goes on with what the policy before has learned and tries.
     pub fn inherit(&mut self, old: &Policy, now: Nanos) {
+        if self.auto.config().arms == old.auto.config().arms {
+            for (rule, tally) in self.rules.iter().zip(&mut self.tallies) {
+                let before = old.rules.iter().position(|r| r.name == rule.name);
+                if let Some(before) = before {
+                    tally.clone_from(&old.tallies[before]);
+                }
+            }
+        }
         self.auto.inherit(&old.auto, now);
         self.trial.clone_from(&old.trial);
         self.seed = old.seed;
@@ -179,6 +205,12 @@ impl Policy {
 }
 
 impl Policy {
+    /// The rule of a verdict, and what it has tried.
+    fn rule_of(&self, verdict: &Verdict) -> Option<(&Rule, &Tally)> {
+        let at = usize::from(verdict.rule?);
+        Some((self.rules.get(at)?, self.tallies.get(at)?))
+    }
+
     /// The trial that flows of this rule take part in.
     fn trial_of(&self, rule: &Rule) -> Option<&SharedTrial> {
         self.trial
@@ -209,8 +241,7 @@ impl Decide for Policy {
     }
 
     fn draw(&self, verdict: Verdict, flow: &FlowKey, now: Nanos) -> Verdict {
-        let rule = verdict.rule.and_then(|at| self.rules.get(usize::from(at)));
-        let Some(rule) = rule else {
+        let Some((rule, tally)) = self.rule_of(&verdict) else {
             return verdict;
         };
         let dice = |salt| dice(self.seed, salt, flow, now);
@@ -220,7 +251,7 @@ impl Decide for Policy {
         }
         let arm = rule.verdict.and_then(|verdict| verdict.arm);
         match arm {
-            Some(_) => self.auto.choose(flow.dst, dice(AUTO_SALT), verdict),
+            Some(_) => self.auto.choose(flow.dst, dice(AUTO_SALT), verdict, tally),
             None => Verdict { arm, ..verdict },
         }
     }
@@ -258,7 +289,12 @@ impl Decide for Policy {
         }
         let Some(arm) = verdict.arm else { return };
         match (arm.by, &self.trial) {
-            (Comparison::Auto, _) => self.auto.learn(flow.dst, arm.number, transfer, now),
+            (Comparison::Auto, _) => {
+                self.auto.learn(flow.dst, arm.number, transfer, now);
+                if let Some((_, tally)) = self.rule_of(verdict) {
+                    tally.learned(usize::from(arm.number), transfer);
+                }
+            }
             (Comparison::Trial, Some(trial)) => {
                 trial.learn(arm.number, transfer, dice(self.seed, TRIAL_SALT, flow, now));
             }

@@ -41,6 +41,7 @@ pages! {
     algorithms: "docs/algorithms.md", Given::default();
     events: "docs/events.md", Given { config: RULE, runs: true, switch: false };
     experiments: "docs/experiments.md", Given::default();
+    flow_fields: "docs/flow-fields.md", Given { config: RULE, runs: true, switch: false };
     first_hour: "docs/first-hour.md", Given::default();
     install: "docs/install.md", Given { config: RULE, runs: true, switch: false };
     openvswitch: "docs/openvswitch.md", Given { switch: true, ..Given::default() };

@@ -33,7 +33,7 @@ fn start(lab: &Lab) -> Daemon {
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).unwrap();
     let text = format!(
         "version = 1\n[web]\nlisten = \"127.0.0.1:9470\"\ntoken_file = \"{}\"\nwrite = true\n[guard]\nfile = \"{}\"\n\
-         [[rule]]\nname = \"web\"\nports = [8001, 8002]\nguard = false\n[[rule]]\nname = \"rest\"\n",
+         [[rule]]\nname = \"web\"\nports = [8001, 8002]\nguard = false\n[[rule]]\nname = \"learned\"\nports = [8004]\nalgorithm = \"auto\"\nguard = false\n[[rule]]\nname = \"rest\"\n",
         token.display(),
         lab.folder.path().join("guard.json").display(),
     );
@@ -71,6 +71,7 @@ fn the_page_shows_a_box_with_traffic() {
     flows_are_listed(&browser);
     a_flow_is_plotted(&browser);
     other_pages_have_something(&browser);
+    trials_are_shown(&lab, &browser, &daemon);
     bypass_needs_the_token(&browser, &daemon);
     pictures(&browser);
     assert_eq!(complaints(&browser), Vec::<String>::new());
@@ -218,6 +219,28 @@ fn other_pages_have_something(browser: &Browser) {
     );
 }
 
+/// What a rule leaves to experience, and a trial that runs.
+fn trials_are_shown(lab: &Lab, browser: &Browser, daemon: &Daemon) {
+    let says = |what: &str| format!("document.querySelector('main').innerText.includes('{what}')");
+    // Without the algorithm for all rules that every box of these tests begins with.
+    let file = lab.folder.path().join("w.toml");
+    daemon.ask(&["policy", "apply", file.to_str().unwrap()]);
+    let learned = Transfer::start(lab, 8004);
+    learned.wait_for(MEGABYTE);
+    browser.click("nav a[href='#/trials']");
+    browser.wait_for("that there is none", &says("No trial runs"));
+    browser.wait_for(
+        "a flow of the rule",
+        "[...document.querySelectorAll('tbody tr')].some(r => r.cells[0].innerText === 'learned' && r.cells[2].innerText !== '0')",
+    );
+    browser.wait_for("what is believed", &says("anywhere else"));
+    daemon.ask(&["trial", "start", "--arms", "bbr,cubic", "--share", "100%"]);
+    browser.wait_for("the trial", &says("100.0 % of the new flows of all rules"));
+    browser.wait_for("a verdict", &says("not enough data yet"));
+    browser.picture("trials-light");
+    learned.finish();
+}
+
 fn bypass_needs_the_token(browser: &Browser, daemon: &Daemon) {
     let bypass = || daemon.json(&["status", "-j"])["bypass"].clone();
     let asks = "document.getElementById('token').open";
@@ -273,6 +296,7 @@ fn pictures(browser: &Browser) {
             "flows",
             "algorithms",
             "rules",
+            "trials",
             "guard",
             "events",
             "health",

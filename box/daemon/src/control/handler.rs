@@ -74,6 +74,7 @@ impl Handler {
                 share_permille,
             } => self.start_trial(rule, &arms, share_permille),
             Request::Trial => self.trial(),
+            Request::Trials => Ok(Answer::Trials(self.trials())),
             Request::StopTrial => self.stop_trial(),
             Request::Bypass { on } => self.bypass(on),
             Request::Upgrade { binary } => {
@@ -186,7 +187,7 @@ impl Handler {
     /// What `auto` believes.
     pub(crate) fn auto(&self) -> AutoReport {
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        AutoReport::new(policy.auto(), monotonic_ns())
+        AutoReport::new(&policy, monotonic_ns())
     }
 
     fn guard(&self, hours: u32) -> Result<Answer, String> {

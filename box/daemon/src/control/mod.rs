@@ -16,10 +16,14 @@ mod protocol;
 mod recorded;
 mod server;
 mod socket;
+#[cfg(feature = "schema")]
+mod trial_schema;
 mod watching;
 
 pub use client::{AskError, ask};
-pub use comparisons::{AutoArm, AutoPrefix, AutoReport, TrialAnswer};
+pub use comparisons::{
+    AutoArm, AutoPrefix, AutoReport, AutoRule, AutoTried, TrialAnswer, TrialsReport,
+};
 pub use counters::METRICS;
 pub(crate) use counters::Sums;
 pub(crate) use deadline::Deadline;

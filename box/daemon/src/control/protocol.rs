@@ -8,7 +8,7 @@ use windlass_auto::guard::GuardReport;
 use windlass_policy::ConfigFile;
 use windlass_record::Chunk;
 
-use super::comparisons::{AutoReport, TrialAnswer};
+use super::comparisons::{AutoReport, TrialAnswer, TrialsReport};
 use crate::events::EventReport;
 use crate::view::{AlgorithmReport, ViewQuery, ViewReport};
 use crate::{ExplainReport, FlowReport, OverviewReport, RuleReport, TenantReport};
@@ -43,6 +43,8 @@ pub enum Request {
     },
     /// How the trial stands.
     Trial,
+    /// The trial, if one runs, and what `auto` has tried.
+    Trials,
     /// Ends the trial. Flows that take part get what their rules say.
     StopTrial,
     /// Turns all enforcement off, or on again for new connections.
@@ -185,6 +187,8 @@ pub enum Answer {
     Guard(GuardReport),
     /// How the trial stands, or stood when it ended.
     Trial(TrialAnswer),
+    /// What is tried, and what has come of it.
+    Trials(TrialsReport),
     /// A part of what the flight recorder has.
     Recorded(Chunk),
     /// The daemon itself.

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError};
 use windlass_engine::Side;
 use windlass_wire::FlowKey;
 
+use super::comparisons::{TrialAnswer, TrialsReport};
 use super::counters::{Sums, of_xdp};
 use super::handler::Handler;
 use super::protocol::{Answer, EventsReport, FlowNow};
@@ -19,7 +20,21 @@ const NANOS_PER_MILLI: u64 = 1_000_000;
 const XDP: &str = "xdp_";
 const PASSED: &str = "passed_";
 
+/// Prefixes in an answer about trials, beside what holds for all others.
+const PREFIXES_SHOWN: usize = 200;
+
 impl Handler {
+    /// What is tried, for people who look at it.
+    pub(super) fn trials(&self) -> TrialsReport {
+        let mut auto = self.auto();
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        TrialsReport {
+            trial: policy.trial().map(TrialAnswer::new),
+            prefixes_omitted: auto.shorten(PREFIXES_SHOWN),
+            auto,
+        }
+    }
+
     pub(super) fn events_after(&self, after: u64) -> Answer {
         let ring = self.events.ring();
         let part = ring.after(after);

@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use windlass_engine::{Happened, Notice};
 use windlass_policy::Policy;
 
+use super::log::Log;
 use super::pace::Pace;
-use super::{Draft, EventKind, EventReport, Events, Inbox, Message, log};
+use super::{Draft, EventKind, EventReport, Events, Inbox, Message};
 use crate::settings::unix_ns;
 
 /// How soon it is told what was suppressed or lost, if nothing else happens.
@@ -57,8 +58,7 @@ struct Books {
     policy: Arc<RwLock<Policy>>,
     pace: Pace,
     lost_told_at: Instant,
-    /// Lines that nobody took from the log.
-    unwritten: u64,
+    log: Log,
 }
 
 impl Books {
@@ -68,7 +68,7 @@ impl Books {
             policy,
             pace: Pace::default(),
             lost_told_at: Instant::now(),
-            unwritten: 0,
+            log: Log::of_this_process(),
         }
     }
 
@@ -121,23 +121,13 @@ impl Books {
             kind: draft.kind,
             severity,
             flow: draft.flow,
+            rule: draft.rule,
             reason: draft.reason,
             text: draft.text,
             numbers: numbers.map(|(name, n)| (name.to_owned(), n)).collect(),
             suppressed,
         });
-        let mut line = match &event.flow {
-            Some(flow) => format!("{flow}: {}", event.text),
-            None => event.text,
-        };
-        if self.unwritten > 0 {
-            line += &format!(" ({} lines before this one were not read)", self.unwritten);
-        }
-        // A reader that has stopped is not waited for again and again.
-        match log::say_if_taken(severity, &line, self.unwritten == 0) {
-            true => self.unwritten = 0,
-            false => self.unwritten += 1,
-        }
+        self.log.write(&event);
     }
 
     fn describe(&self, notice: &Notice) -> Draft {
@@ -172,8 +162,11 @@ impl Books {
                 Draft::new(EventKind::AlgorithmSwitched, text).because(when)
             }
         };
+        let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+        let rule = notice.rule.and_then(|number| policy.rule_name(number));
         Draft {
             flow: Some(notice.key.to_string()),
+            rule: rule.map(str::to_owned),
             ..draft
         }
     }
@@ -200,7 +193,11 @@ mod tests {
 
     fn notice(happened: Happened) -> Notice {
         let key: FlowKey = "10.0.0.1:443>192.0.2.7:5555".parse().expect("a flow");
-        Notice { key, happened }
+        Notice {
+            key,
+            rule: Some(0),
+            happened,
+        }
     }
 
     #[test]
@@ -223,6 +220,7 @@ mod tests {
         let told = events.ring().after(0).events;
         assert_eq!(told.len(), 2);
         assert_eq!(told[0].flow.as_deref(), Some("10.0.0.1:443>192.0.2.7:5555"));
+        assert_eq!(told[0].rule.as_deref(), Some("r"));
         assert_eq!(told[0].reason.as_deref(), Some("not_held"));
         assert_eq!(
             (

@@ -92,7 +92,7 @@ struct Seen {
     /// By reason, since the workers began.
     counts: BTreeMap<&'static str, u64>,
     /// Rules, and prefixes of them, that are withdrawn.
-    withdrawn: Option<BTreeMap<String, bool>>,
+    withdrawn: Option<BTreeMap<String, (String, bool)>>,
 }
 
 impl Seen {
@@ -174,18 +174,21 @@ impl Seen {
     }
 
     fn guard(&mut self, report: &GuardReport, events: &Events) {
+        // By rule, or prefix of it: the rule, and whether it is withdrawn.
         let mut now = BTreeMap::new();
         for rule in &report.rules {
-            now.insert(rule.name.clone(), rule.state == State::Withdrawn);
+            let withdrawn = rule.state == State::Withdrawn;
+            now.insert(rule.name.clone(), (rule.name.clone(), withdrawn));
             for place in &rule.places {
                 let name = format!("{} at {}", rule.name, place.prefix);
-                now.insert(name, place.state == State::Withdrawn);
+                let withdrawn = place.state == State::Withdrawn;
+                now.insert(name, (rule.name.clone(), withdrawn));
             }
         }
         // What an earlier process had decided is no news.
         if let Some(before) = &self.withdrawn {
-            for (name, withdrawn) in &now {
-                let was = before.get(name).copied().unwrap_or(false);
+            for (name, (rule, withdrawn)) in &now {
+                let was = before.get(name).is_some_and(|(_, was)| *was);
                 let draft = match (was, withdrawn) {
                     (false, true) => Draft::new(
                         EventKind::GuardWithdrew,
@@ -199,7 +202,7 @@ impl Seen {
                     ),
                     _ => continue,
                 };
-                events.tell(draft.because(name.clone()));
+                events.tell(draft.of_rule(rule).because(name));
             }
         }
         self.withdrawn = Some(now);

@@ -2,9 +2,10 @@
 //!
 //! `kind` is the table of kinds. Whoever has something to tell gives it to an [`Events`], which never waits: what there is
 //! no room for is counted, and told as an event of its own. One thread (`keeper`) limits the rate of each kind, puts the
-//! events into the `ring` and writes the `log`. Whoever reads asks for what came after the last event that it has seen, so
+//! events into the `ring` and writes the `log`, or gives them to the `journal` with fields. Whoever reads asks for what came after the last event that it has seen, so
 //! a slow reader loses events and holds nobody. `lookout` sees what nobody tells: limits, workers that stand still, the guard.
 
+mod journal;
 mod keeper;
 mod kind;
 pub(crate) mod log;
@@ -44,6 +45,9 @@ pub struct EventReport {
     /// The flow, if it is about one: from the sender of the data to its receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub flow: Option<String>,
+    /// The rule, if it is about one, or about a flow that one governs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
     /// Why, in one word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -67,6 +71,7 @@ fn is_zero(number: &u64) -> bool {
 pub(crate) struct Draft {
     pub kind: EventKind,
     pub flow: Option<String>,
+    pub rule: Option<String>,
     pub reason: Option<String>,
     pub text: String,
     pub numbers: Vec<(&'static str, u64)>,
@@ -77,9 +82,17 @@ impl Draft {
         Draft {
             kind,
             flow: None,
+            rule: None,
             reason: None,
             text: text.into(),
             numbers: Vec::new(),
+        }
+    }
+
+    pub(crate) fn of_rule(self, rule: impl Into<String>) -> Draft {
+        Draft {
+            rule: Some(rule.into()),
+            ..self
         }
     }
 

@@ -100,6 +100,7 @@ mod tests {
             kind: EventKind::Reloaded,
             severity: Severity::Notice,
             flow: None,
+            rule: None,
             reason: None,
             text: "new rules".to_owned(),
             numbers: Default::default(),

@@ -435,6 +435,11 @@ impl Conn {
         }
     }
 
+    /// The rule that governs the data of the end on this side.
+    pub(crate) fn rule_of(&self, sender: Side) -> Option<u16> {
+        self.flows[sender.index()].as_ref()?.verdict.rule
+    }
+
     /// Both directions, where governed.
     pub(crate) fn infos(&self) -> impl Iterator<Item = FlowInfo> + '_ {
         let unseen = self.sight.as_ref().map(|_| PassReason::OutOfSight);

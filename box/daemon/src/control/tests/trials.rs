@@ -2,6 +2,7 @@
 
 use super::*;
 use windlass_cc::Catalog;
+use windlass_engine::{Decide, Side};
 
 #[test]
 fn without_workers_every_request_has_an_answer() {
@@ -134,4 +135,63 @@ fn what_auto_believes_is_told() {
         (None, "bbr")
     );
     assert!(anywhere.sure < 0.9 && anywhere.arms.iter().all(|a| a.transfers == 0.0));
+}
+
+#[test]
+fn what_is_tried_is_told_with_the_busiest_prefixes() {
+    let fake = Fake::start(false);
+    let rules = "version = 1\n[auto]\nexplore = 0\n[[rule]]\nname = \"web\"\nalgorithm = \"auto\"\n\
+                 [[rule]]\nname = \"rest\"\nalgorithm = \"bbr\"\n";
+    apply(&fake, rules).unwrap();
+    let trials = || match ask(&fake.path(), Request::Trials) {
+        Ok(Answer::Trials(report)) => report,
+        other => panic!("{other:?}"),
+    };
+    let report = trials();
+    assert_eq!((report.trial, report.prefixes_omitted), (None, 0));
+    let [web] = &report.auto.rules[..] else {
+        panic!("{:?}", report.auto);
+    };
+    assert_eq!((web.rule.as_str(), web.arms.len()), ("web", 3));
+    let transfer = windlass_engine::Transfer {
+        bytes: 1_000_000,
+        duration: 1_000_000_000,
+        largest_before: 0,
+        complete: true,
+    };
+    // 300 prefixes, the last of which is the busiest.
+    let policy = fake.handler.policy.read().unwrap().clone();
+    for prefix in 0..300u32 {
+        let flow = format!(
+            "10.0.0.1:443>10.{}.{}.7:5555",
+            prefix / 250 + 1,
+            prefix % 250
+        );
+        let flow = flow.parse().unwrap();
+        let verdict = policy.classify(&flow, Side::Inside, 0).unwrap();
+        let verdict = policy.draw(verdict, &flow, 0);
+        for _ in 0..if prefix == 299 { 5 } else { 1 } {
+            policy.learn(&verdict, &flow, &transfer, 1);
+        }
+    }
+    let report = trials();
+    assert_eq!(report.auto.prefixes.len(), 201);
+    assert_eq!(report.prefixes_omitted, 100);
+    let prefixes = &report.auto.prefixes;
+    assert_eq!(prefixes[0].prefix, None);
+    assert_eq!(prefixes[1].prefix.as_deref(), Some("10.2.49.0/24"));
+    let [web] = &report.auto.rules[..] else {
+        panic!("{:?}", report.auto);
+    };
+    let flows: u64 = web.arms.iter().map(|arm| arm.flows).sum();
+    let transfers: u64 = web.arms.iter().map(|arm| arm.transfers).sum();
+    assert_eq!((flows, transfers), (300, 304));
+    let arms = ["bbr", "cubic"].map(str::to_owned).to_vec();
+    let start = Request::StartTrial {
+        rule: None,
+        arms,
+        share_permille: 100,
+    };
+    ask(&fake.path(), start).unwrap();
+    assert_eq!(trials().trial.map(|trial| trial.share), Some(0.1));
 }

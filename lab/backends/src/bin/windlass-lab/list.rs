@@ -8,9 +8,10 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
+use windlass_terminal::shipped::EXPERIMENTS;
 use windlass_terminal::{print, print_json};
 
-use crate::{BAD_FILE, read, shipped};
+use crate::{BAD_FILE, read};
 
 /// List the experiments of a folder.
 #[derive(clap::Args)]
@@ -47,7 +48,7 @@ impl Entry {
 
 pub(crate) fn run(args: &Args, catalog: &Catalog) -> Result<ExitCode> {
     let (mut entries, mut bad) = (Vec::new(), false);
-    let folder = args.folder.clone().unwrap_or_else(shipped::folder);
+    let folder = args.folder.clone().unwrap_or_else(|| EXPERIMENTS.folder());
     for file in files(&folder)? {
         match read(&file, Settings::default(), catalog)? {
             Some(experiment) => entries.push(Entry::new(&file, experiment)),

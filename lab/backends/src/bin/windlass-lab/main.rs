@@ -9,7 +9,6 @@ mod list;
 mod machine;
 mod progress;
 mod run;
-mod shipped;
 mod table;
 
 use std::fs;
@@ -22,6 +21,7 @@ use clap::{CommandFactory, Parser};
 use windlass_cc::Catalog;
 use windlass_experiment::{Experiment, Settings};
 use windlass_lab::programs::Programs;
+use windlass_terminal::shipped::EXPERIMENTS;
 use windlass_terminal::{CompletionsArgs, ManualArgs, print};
 
 /// What a file with a mistake exits with.
@@ -118,7 +118,7 @@ fn check(args: &CheckArgs, catalog: &Catalog) -> Result<ExitCode> {
 
 /// The experiment in a file, or of a name; `None` when it has a mistake, which has been told.
 fn read(file: &Path, settings: Settings, catalog: &Catalog) -> Result<Option<Experiment>> {
-    let file = shipped::file(file);
+    let file = EXPERIMENTS.file(file);
     let name = file.display().to_string();
     let text = fs::read_to_string(&file).with_context(|| format!("experiment {name}"))?;
     match Experiment::parse(&text, &name, settings, catalog) {
