@@ -83,11 +83,7 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
     replace(&mut device.mode, args.io);
     let control = args.control;
     let control = control.unwrap_or_else(|| PathBuf::from(&device.control_socket));
-    let missing = Effective::get().missing();
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        bail!("not permitted: this needs {missing} (run it as root: sudo windlass run …)");
-    }
+    check_capabilities()?;
     let place = args
         .ovs
         .map(|bridge| Place::take(&bridge, device.mode, control.clone()));
@@ -130,6 +126,16 @@ pub(crate) fn run(args: Args, catalog: Catalog) -> Result<ExitCode> {
             print("windlass: stopped\n")
         }
     }
+}
+
+/// An error that names the capabilities which this process needs and does not have.
+fn check_capabilities() -> Result<()> {
+    let missing = Effective::get().missing();
+    if !missing.is_empty() {
+        let missing = missing.join(", ");
+        bail!("not permitted: this needs {missing} (run it as root: sudo windlass run …)");
+    }
+    Ok(())
 }
 
 /// The channel to the process that this one takes over from, if it was started for that.

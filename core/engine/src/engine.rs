@@ -7,6 +7,7 @@ mod passing;
 mod places;
 mod policy;
 mod shown;
+mod sight;
 mod strangers;
 mod table;
 
@@ -58,10 +59,7 @@ pub struct Engine {
     histograms: Box<Histograms>,
     held: Held,
     tenants: Vec<Account>,
-    bypass: bool,
-    memory_full: bool,
-    /// By side: packets may come with partial checksums.
-    partial: [bool; 2],
+    told: Told,
     seed: u64,
     /// Connections in mid-flow that are watched; `None`: none is.
     strangers: Option<Box<Strangers>>,
@@ -69,6 +67,14 @@ pub struct Engine {
     expected: usize,
     news: News,
     scratch: Scratch,
+}
+
+/// What whoever feeds the engine has said.
+struct Told {
+    bypass: bool,
+    memory_full: bool,
+    /// By side: packets may come with partial checksums.
+    partial: [bool; 2],
 }
 
 /// What whoever feeds the engine has not asked for yet.
@@ -110,9 +116,11 @@ impl Engine {
             counters: Counters::default(),
             histograms: Box::default(),
             held: Held::default(),
-            bypass: false,
-            memory_full: false,
-            partial: [true, true],
+            told: Told {
+                bypass: false,
+                memory_full: false,
+                partial: [true, true],
+            },
             seed,
             strangers: None,
             expected: 0,
@@ -128,7 +136,7 @@ impl Engine {
     /// host. From a wire none does: what looks like one there is damaged, one time in 65,536, and
     /// completing it would make it right.
     pub fn set_partial_checksums(&mut self, side: Side, possible: bool) {
-        self.partial[side.index()] = possible;
+        self.told.partial[side.index()] = possible;
     }
 
     /// From now on [`Engine::decisions`] tells what was decided. There is room for calls with so many packets.
@@ -224,7 +232,7 @@ impl Engine {
     ) -> Option<Decision> {
         self.counters.packets += 1;
         let pkt = read.pkt;
-        let partial = self.partial[from.index()];
+        let partial = self.told.partial[from.index()];
         let on_wire;
         let segment = match &read.segment {
             Ok(segment) if partial || segment.checksum == ChecksumState::Full => segment,
@@ -237,7 +245,7 @@ impl Engine {
             }
             Err(why) => return Some(self.pass_unparsed(*why, from, pkt, pool, out)),
         };
-        if self.bypass {
+        if self.told.bypass {
             let reason = PassReason::Bypass;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
@@ -353,52 +361,10 @@ impl Engine {
     /// Turns enforcement off for all flows at once, or on again for new connections. What waits is
     /// sent; connections that existed are never taken up again, since their packets were not seen.
     pub fn set_bypass<P: Pool>(&mut self, on: bool, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        if on && !self.bypass {
+        if on && !self.told.bypass {
             self.release(now, PassReason::Bypass, pool, out);
         }
-        self.bypass = on;
-    }
-
-    /// Packets have gone by unseen, because nobody called in time and somebody else forwarded them. Nothing
-    /// that was held is sent any more. Each governed connection passes until both of its ends have
-    /// been seen to agree, and is followed from there.
-    pub fn lose_sight<P: Pool>(&mut self, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        let all: Vec<u32> = self.conns.iter().map(|(index, _)| index as u32).collect();
-        self.lose_sight_at(&all, now, pool, out);
-    }
-
-    /// The same where it is known of which connections packets have gone by ([`Engine::take_follows`]).
-    pub fn lose_sight_of<P: Pool>(
-        &mut self,
-        numbers: &[u32],
-        now: Nanos,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) {
-        let indexes: Vec<u32> = numbers
-            .iter()
-            .flat_map(|number| self.table.whole_of(*number))
-            .collect();
-        self.lose_sight_at(&indexes, now, pool, out);
-    }
-
-    fn lose_sight_at<P: Pool>(
-        &mut self,
-        indexes: &[u32],
-        now: Nanos,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) {
-        for &index in indexes {
-            let (mut ctx, conns, wheel) = self.split(now, pool, out);
-            let Some(conn) = conns.get_mut(index as usize) else {
-                continue;
-            };
-            conn.lose_sight(&mut ctx);
-            ctx.notices.name(conn);
-            conn.armed_at = Maybe::NONE;
-            Self::arm(wheel, conn, index, now, ctx.limits);
-        }
+        self.told.bypass = on;
     }
 
     /// Lets go of every connection, as before a stop: what waits is sent, nothing is held.
@@ -423,12 +389,12 @@ impl Engine {
     /// While the process has as much memory as it may have, new connections pass
     /// ([`PassReason::MemoryLimit`]).
     pub fn set_memory_full(&mut self, full: bool) {
-        self.memory_full = full;
+        self.told.memory_full = full;
     }
 
     /// Whether bypass is on.
     pub fn bypass(&self) -> bool {
-        self.bypass
+        self.told.bypass
     }
 
     /// Tells `each` what has happened to flows since the last call, and returns how much more there was than the list

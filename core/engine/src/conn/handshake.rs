@@ -5,7 +5,7 @@ use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
 use super::syn::{Syn, accurate_ecn, classic_ecn};
-use super::{Conn, SynCopy, is_syn};
+use super::{Conn, NewSyn, SynCopy, is_syn};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
@@ -156,15 +156,19 @@ impl Conn {
         // Its receiver answers with an acknowledgement, unless it has forgotten the connection and
         // takes it for the beginning of another: then the box hears of it.
         if !again {
-            self.note_new_syn(from, segment);
+            self.note_new_syn(from, segment, false);
         }
         Err(PassReason::UnexpectedSyn)
     }
 
     /// A SYN of another connection, if somebody answers it.
-    pub(super) fn note_new_syn(&mut self, from: Side, segment: &Segment) {
-        self.new_syn = Some(Box::new((from, Syn::read(segment))));
-        self.new_syn_is_turned = false;
+    pub(super) fn note_new_syn(&mut self, from: Side, segment: &Segment, is_turned: bool) {
+        let syn = Syn::read(segment);
+        self.new_syn = Some(Box::new(NewSyn {
+            from,
+            syn,
+            is_turned,
+        }));
     }
 
     /// Until a SYN has been answered, those of the side that answers may have been anybody's.
@@ -175,12 +179,12 @@ impl Conn {
     /// The SYN of another connection that `segment`, a SYN of `from`, answers.
     pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
-        let same_ends = segment.key == self.key_from(from) && !self.new_syn_is_turned;
-        self.new_syn
-            .as_deref()
-            .copied()
-            .filter(|_| same_ends && answers)
-            .filter(|(side, new)| *side == from.other() && new.is_acked_by(segment.ack))
+        let same_ends = segment.key == self.key_from(from);
+        let new = self.new_syn.as_deref().filter(|new| {
+            let to_it = new.from == from.other() && new.syn.is_acked_by(segment.ack);
+            same_ends && answers && to_it && !new.is_turned
+        })?;
+        Some((new.from, new.syn))
     }
 
     /// A SYN with the ends the other way round, or the answer to one. Until a SYN has been answered, either may be nobody's:
@@ -196,12 +200,14 @@ impl Conn {
             return false;
         }
         if !segment.flags.has(Flags::ACK) {
-            self.note_new_syn(from, segment);
-            self.new_syn_is_turned = true;
+            self.note_new_syn(from, segment, true);
             return false;
         }
-        let turned = self.new_syn.as_deref().filter(|_| self.new_syn_is_turned);
-        let Some((side, syn)) = turned.copied() else {
+        let turned = self.new_syn.as_deref().filter(|new| new.is_turned);
+        let Some(&NewSyn {
+            from: side, syn, ..
+        }) = turned
+        else {
             return false;
         };
         if side != from.other() || syn.is_answered_by(segment).is_err() {

@@ -53,6 +53,16 @@ struct End {
     drawn: Option<Drawn>,
 }
 
+/// A SYN that begins a connection if it is answered.
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+struct NewSyn {
+    from: Side,
+    syn: Syn,
+    /// It is between the same ends the other way round: each on the side of the other.
+    #[serde(skip)]
+    is_turned: bool,
+}
+
 /// A packet to be sent again shortly.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct SynCopy {
@@ -95,10 +105,7 @@ pub(crate) struct Conn {
     /// forged source costs none.
     settled_at: Maybe,
     /// A SYN with another sequence number: the connection begins anew if it is answered.
-    new_syn: Option<Box<(Side, Syn)>>,
-    /// It was between the same ends the other way round: each on the side of the other.
-    #[serde(skip)]
-    new_syn_is_turned: bool,
+    new_syn: Option<Box<NewSyn>>,
     /// The handshake is complete.
     open: bool,
     syn_copy: Option<Box<SynCopy>>,
@@ -136,7 +143,6 @@ impl Conn {
             sight: None,
             settled_at: Maybe::NONE,
             new_syn: None,
-            new_syn_is_turned: false,
             open: false,
             syn_copy: None,
             peer: None,

@@ -142,7 +142,7 @@ impl Conn {
     /// A SYN says that its sender has given this connection up, if the other end answers it. True: that has come.
     fn begins_anew(&mut self, from: Side, segment: &Segment) -> bool {
         if !segment.flags.has(Flags::ACK) {
-            self.note_new_syn(from, segment);
+            self.note_new_syn(from, segment, false);
             return false;
         }
         let answered = self.answered_new_syn(from, segment).is_some();

@@ -85,7 +85,7 @@ impl Engine {
             generation: self.generation,
             held: self.held.clone(),
             tenants: self.tenants.clone(),
-            bypass: self.bypass,
+            bypass: self.told.bypass,
             connections: self.connections(),
         };
         let half_open: Vec<Conn> = self.half_open.iter().map(Folded::unfold).collect();
@@ -156,7 +156,7 @@ impl Engine {
         half_open.sort_by_key(Folded::began);
         self.generation = books.generation;
         self.tenants = books.tenants;
-        (self.held, self.bypass) = (books.held, books.bypass);
+        (self.held, self.told.bypass) = (books.held, books.bypass);
         let buckets = half_open.iter().map(|folded| folded.bucket);
         self.admission
             .restore(books.admission_seed, &self.conns, buckets);

@@ -53,7 +53,7 @@ impl Engine {
         self.counters.introduced += 1;
         let full =
             self.expected >= self.limits.flows / 2 || self.connections() >= self.limits.flows;
-        if full || self.memory_full || self.bypass {
+        if full || self.told.memory_full || self.told.bypass {
             self.counters.introduced_in_vain += 1;
             return;
         }

@@ -55,7 +55,7 @@ impl Engine {
 
     /// Sends a packet on as it is, and does not look at what it says.
     pub fn forward<P: Pool>(&self, from: Side, pkt: Pkt, pool: &P, out: &mut Vec<Tx>) {
-        let possible = self.partial[from.index()];
+        let possible = self.told.partial[from.index()];
         let checksum = match partial_checksum(pool.head(pkt), pool.len(pkt)) {
             Some((start, offset)) if possible => TxChecksum::Partial { start, offset },
             _ => TxChecksum::Done,

@@ -36,7 +36,7 @@ impl Engine {
         if self.connections() >= self.limits.flows {
             return Err(PassReason::FlowLimit);
         }
-        if self.memory_full {
+        if self.told.memory_full {
             return Err(PassReason::MemoryLimit);
         }
         self.counters.connections += 1;

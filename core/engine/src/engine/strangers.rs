@@ -48,7 +48,7 @@ impl Engine {
         };
         let full = strangers.all.len() >= self.limits.strangers;
         if !strangers.all.contains_key(&key) {
-            if full || self.memory_full {
+            if full || self.told.memory_full {
                 return;
             }
             self.counters.strangers += 1;
