@@ -60,11 +60,10 @@ impl Flow {
 
     /// What keeps the piece at `index` from leaving now.
     fn obstacle<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) -> Option<LimitedBy> {
-        let piece = self.board.piece(index);
         if !self.in_charge() && !self.polices() {
-            let waits = self.is_backlog(piece.start) && !self.pacing.pacer.may_send(ctx.now);
-            return waits.then_some(LimitedBy::Pacing);
+            return None;
         }
+        let piece = self.board.piece(index);
         let (len, start, end, sent) = (piece.len(), piece.start, piece.end, piece.sent);
         // One segment may always be in flight, whatever the window says.
         let over = self.board.inflight() > 0 && self.board.pipe() + len > self.window_in_flight();
@@ -183,26 +182,11 @@ impl Flow {
             self.note_hold_time(ctx, index);
         }
         self.pacing.last_sent_at = ctx.now;
-        let rate = self.departure_rate();
+        let rate = self.pacing.rate.get();
         let patience = self.patience(bytes);
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
-    }
-
-    /// Bytes per second at which packets leave. What waits in a flow that is handed back is out in about a round trip, whatever the
-    /// algorithm wants: behind it waits what its sender sends.
-    fn departure_rate(&self) -> Option<u64> {
-        let rate = self.pacing.rate.get();
-        let rtt = match self.host.path().srtt {
-            0 => self.handshake_rtt(),
-            srtt => srtt,
-        };
-        if !self.hands.back_until.is_some() || rtt == 0 {
-            return rate;
-        }
-        let in_half_a_round_trip = rate_by_window(self.board.queued(), 200, rtt);
-        Some(rate.unwrap_or(0).max(in_half_a_round_trip))
     }
 
     /// How long the piece at `index`, which leaves for the first time, has been in the box.
