@@ -4,8 +4,8 @@ use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
-use super::syn::{Syn, accurate_ecn, classic_ecn};
-use super::{Conn, NewSyn, SynCopy, is_syn};
+use super::syn::{NewSyn, Syn, accurate_ecn, classic_ecn};
+use super::{Conn, SynCopy, is_syn};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};

@@ -35,7 +35,7 @@ use introduction::Standby;
 pub use introduction::{Introduced, Introduction};
 use sight::Sight;
 pub(crate) use stranger::{Insight, Stranger};
-use syn::Syn;
+use syn::{NewSyn, Syn};
 use ungoverned::Bound;
 
 /// One end of the connection.
@@ -51,16 +51,6 @@ struct End {
     fin: bool,
     /// What its data have drawn.
     drawn: Option<Drawn>,
-}
-
-/// A SYN that begins a connection if it is answered.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct NewSyn {
-    from: Side,
-    syn: Syn,
-    /// It is between the same ends the other way round: each on the side of the other.
-    #[serde(skip)]
-    is_turned: bool,
 }
 
 /// A packet to be sent again shortly.
