@@ -159,18 +159,17 @@ impl Admission {
         share.connections = share.connections.saturating_sub(1);
     }
 
-    /// The oldest that is still under way, if it began before `before`. `is_half_open` says so of a connection and its
-    /// beginning.
+    /// The first of those that take as much as a connection and are still under way, and when it began. `is_half_open` says so
+    /// of a connection and its beginning.
     pub(crate) fn oldest(
         &mut self,
-        before: Nanos,
         mut is_half_open: impl FnMut(u32, Nanos) -> bool,
-    ) -> Option<u32> {
-        while let Some(&(index, began)) = self.queue.front().filter(|(_, began)| *began < before) {
-            self.queue.pop_front();
+    ) -> Option<(u32, Nanos)> {
+        while let Some(&(index, began)) = self.queue.front() {
             if is_half_open(index, began) {
-                return Some(index);
+                return Some((index, began));
             }
+            self.queue.pop_front();
         }
         None
     }

@@ -241,10 +241,4 @@ impl Engine {
             .map(|(_, began)| began + self.limits.handshake_timeout)
             .into()
     }
-
-    /// A handshake under flood gives its place up.
-    pub(super) fn evict_half_open_of(&mut self, index: u32) {
-        self.counters.half_open_evicted += 1;
-        self.forget_half_open(index);
-    }
 }

@@ -102,22 +102,30 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) -> bool {
-        if let Some((index, began)) = self.half_open.oldest()
-            && began < before
-        {
-            self.evict_half_open_of(index);
-            return true;
-        }
         let conns = &self.conns;
-        let under_way = |index, began| is_under_way(conns, index, began);
-        let Some(index) = self.admission.oldest(before, under_way) else {
+        let whole = self
+            .admission
+            .oldest(|index, began| is_under_way(conns, index, began))
+            .map(|(index, began)| (began, Place::Whole(index)));
+        let half_open = self.half_open.oldest();
+        let half_open = half_open.map(|(index, began)| (began, Place::HalfOpen(index)));
+        let both = [half_open, whole].into_iter().flatten();
+        let oldest = both.min_by_key(|(began, _)| *began);
+        let Some((_, place)) = oldest.filter(|(began, _)| *began < before) else {
             return false;
+        };
+        self.counters.half_open_evicted += 1;
+        let index = match place {
+            Place::Whole(index) => index,
+            Place::HalfOpen(index) => {
+                self.forget_half_open(index);
+                return true;
+            }
         };
         let (mut ctx, conns, _) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.let_go(&mut ctx, PassReason::Closed);
         ctx.notices.name(conn);
-        ctx.counters.half_open_evicted += 1;
         self.forget(index);
         true
     }

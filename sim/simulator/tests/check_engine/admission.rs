@@ -49,6 +49,34 @@ fn handshakes_under_way_are_limited() {
     assert_eq!(bench.engine.connections(), 1, "the rest is forgotten");
 }
 
+/// Whoever sends two SYNs of a name gets no better place by that, though his handshake takes more memory.
+#[test]
+fn the_oldest_goes_first_whatever_it_takes() {
+    let limits = Limits {
+        half_open: 2,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    let mut again = bench.syn(Side::Outside, Flags::SYN, 0);
+    bench.key.dst = Addr(bench.key.dst.0 ^ 0x1000);
+    again.key = bench.key.reversed();
+    bench.put(Side::Outside, &again);
+    again.seq = again.seq.wrapping_add(5_000);
+    bench.put(Side::Outside, &again);
+    // The true one has come since, and is not answered yet when another comes.
+    bench.key.dst = Addr(bench.key.dst.0 ^ 0x1000);
+    bench.pass(SECOND / 100);
+    bench.put(Side::Outside, &bench.syn(Side::Outside, Flags::SYN, 0));
+    bench.pass(SECOND / 100);
+    let other = syn(&bench, 7 << 8);
+    bench.put_frame(Side::Outside, &other);
+    assert_eq!(bench.engine.counters().half_open_evicted, 1);
+    let both = Flags::SYN.with(Flags::ACK);
+    bench.put(Side::Inside, &bench.syn(Side::Inside, both, 1));
+    bench.client_ack(1);
+    assert_eq!(bench.engine.flows().count(), 1);
+}
+
 /// Handshakes that take long are not waited for while there are many.
 #[test]
 fn under_a_flood_handshakes_have_ten_seconds() {
