@@ -287,21 +287,14 @@ impl Engine {
         &mut self,
         now: Nanos,
         index: u32,
-        (from, segment, pkt): (Side, &Segment, Pkt),
+        packet: (Side, &Segment, Pkt),
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) -> Option<Decision> {
         let tells = self.news.decisions.is_some();
         let (mut ctx, conns, wheel) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
-        conn.on_packet(&mut ctx, from, segment, pkt);
-        ctx.notices.name(conn);
-        let decision = tells.then(|| Decision {
-            fate: ctx.fate,
-            reason: ctx.passed,
-            headers: segment.at.payload,
-            standing: conn.standing(from),
-        });
+        let decision = conn.decide_on(&mut ctx, tells, packet);
         Self::arm(wheel, conn, index, now, ctx.limits);
         let (bucket, opened) = (conn.books.bucket, conn.end_half_open());
         if opened {

@@ -2,6 +2,7 @@
 //! ends accept, `refusal` what becomes of the rest, `sight` what is done when packets have gone by unseen.
 
 mod change;
+mod decided;
 mod export;
 mod folded;
 mod gate;
@@ -24,7 +25,7 @@ use crate::decide::Drawn;
 use crate::flow::Flow;
 use crate::maybe::Maybe;
 use crate::peer::Peer;
-use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side, Standing};
+use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side};
 
 pub(crate) use change::Change;
 pub(crate) use export::Algorithms;
@@ -446,12 +447,6 @@ impl Conn {
                 ..info
             }
         })
-    }
-
-    /// How the flow stands that a packet from `from` acknowledges.
-    pub(crate) fn standing(&self, from: Side) -> Option<Standing> {
-        let flow = self.flows[from.other().index()].as_deref()?;
-        flow.passing().is_none().then(|| flow.standing())
     }
 
     /// Reads a word of each cache line that a packet will need: see [`crate::Engine::on_packets`].

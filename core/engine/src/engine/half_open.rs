@@ -139,21 +139,14 @@ impl Engine {
         &mut self,
         now: Nanos,
         index: u32,
-        (from, segment, pkt): (Side, &Segment, Pkt),
+        packet: (Side, &Segment, Pkt),
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) -> Option<Decision> {
         let mut conn = self.half_open.folded(index).unfold();
         let tells = self.news.decisions.is_some();
         let (mut ctx, ..) = self.split(now, pool, out);
-        conn.on_packet(&mut ctx, from, segment, pkt);
-        ctx.notices.name(&conn);
-        let decision = tells.then(|| Decision {
-            fate: ctx.fate,
-            reason: ctx.passed,
-            headers: segment.at.payload,
-            standing: conn.standing(from),
-        });
+        let decision = conn.decide_on(&mut ctx, tells, packet);
         if conn.end_half_open() {
             self.admission.end_handshake(conn.books.bucket);
         }
