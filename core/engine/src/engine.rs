@@ -27,7 +27,7 @@ use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
 pub use export::{Carried, StateError};
-use half_open::{HalfOpen, KEPT_PLACES, Place};
+use half_open::{HalfOpen, KEPT_PLACES};
 use places::is_first_syn;
 use strangers::Strangers;
 use table::Table;
@@ -35,11 +35,11 @@ use table::Table;
 /// Packets whose memory is fetched together.
 const BATCH_PACKETS: usize = 32;
 
-/// A packet that has been read, and its connection, if it has one.
+/// A packet that has been read, and its connection, if it has one that is more than a handshake.
 struct Read {
     pkt: Pkt,
     segment: Result<Segment, Unparsed>,
-    place: Option<Place>,
+    index: Option<u32>,
     /// [`Table::moves`] then.
     moves: u64,
 }
@@ -110,7 +110,7 @@ impl Engine {
             limits,
             table: Table::new(seed),
             conns: Slab::new(),
-            half_open: HalfOpen::new(),
+            half_open: HalfOpen::new(seed),
             admission: Admission::new(seed),
             wheel: Wheel::new(now),
             counters: Counters::default(),
@@ -171,18 +171,17 @@ impl Engine {
             batch.extend(chunk.iter().map(|&pkt| Read {
                 pkt,
                 segment: parse(pool.head(pkt), pool.len(pkt)),
-                place: None,
+                index: None,
                 moves: self.table.moves(),
             }));
             for read in &mut batch {
                 let key = read.segment.as_ref().ok().map(|s| s.key.canonical().0);
-                read.place = key.and_then(|key| self.place(&key));
+                read.index = key.and_then(|key| self.whole(&key));
             }
             let conns = || {
-                batch.iter().filter_map(|read| match read.place? {
-                    Place::Whole(index) => self.conns.get(index as usize),
-                    Place::HalfOpen(_) => None,
-                })
+                batch
+                    .iter()
+                    .filter_map(|r| self.conns.get(r.index? as usize))
             };
             let touched: u64 = conns().map(Conn::touch).fold(0, u64::wrapping_add);
             let flows: u64 = conns()
@@ -215,7 +214,7 @@ impl Engine {
         let read = Read {
             pkt,
             segment: parse(pool.head(pkt), pool.len(pkt)),
-            place: None,
+            index: None,
             moves: self.table.moves(),
         };
         let _ = self.take(now, from, &read, pool, out);
@@ -250,10 +249,15 @@ impl Engine {
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
         let (key, swapped) = segment.key.canonical();
-        let found = read.place.filter(|_| read.moves == self.table.moves());
-        let known = found.or_else(|| self.place(&key));
-        let watched = known.is_none() && self.strangers.is_some();
-        let wanted = known.is_some() || watched || is_first_syn(segment);
+        let found = read.index.filter(|_| read.moves == self.table.moves());
+        let whole = found.or_else(|| self.whole(&key));
+        let half_open = match whole {
+            Some(_) => None,
+            None => self.half_open.find(&key),
+        };
+        let is_known = whole.is_some() || half_open.is_some();
+        let watched = !is_known && self.strangers.is_some();
+        let wanted = is_known || watched || is_first_syn(segment);
         if wanted && !pool.verify(pkt, segment) {
             let reason = PassReason::BadChecksum;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
@@ -261,25 +265,26 @@ impl Engine {
         if watched && !is_first_syn(segment) {
             self.watch_stranger(now, (key, swapped), from, segment, pool, out);
         }
-        let place = match known {
-            Some(place) => place,
-            None => match self.admit(now, key, swapped, from, segment, pool, out) {
-                Ok(place) => place,
-                Err(reason) => {
-                    return Some(self.pass(reason, from, segment, pkt, pool, out, now));
-                }
-            },
-        };
         let packet = (from, segment, pkt);
-        match place {
-            Place::Whole(index) => self.hand_over(now, index, packet, pool, out),
-            Place::HalfOpen(index) => self.hand_to_half_open(now, index, packet, pool, out),
+        if let Some(index) = whole {
+            return self.hand_over(now, index, packet, pool, out);
+        }
+        let admitted = match half_open {
+            Some(index) => Ok(index),
+            None => self.admit(now, key, swapped, from, segment, pool, out),
+        };
+        match admitted {
+            Ok(index) => self.hand_to_half_open(now, index, packet, pool, out),
+            Err(reason) => Some(self.pass(reason, from, segment, pkt, pool, out, now)),
         }
     }
 
-    /// Where the connection with this name is.
-    fn place(&self, key: &FlowKey) -> Option<Place> {
-        self.table.get(key, &self.conns, &self.half_open)
+    /// Where the connection with this name is, if it is more than a handshake.
+    #[inline]
+    fn whole(&self, key: &FlowKey) -> Option<u32> {
+        let conn = |index: u32| self.conns.get(index as usize);
+        let has_name = |index| conn(index).is_some_and(|conn| conn.key == *key);
+        self.table.get(key, has_name)
     }
 
     /// Gives a packet to its connection.

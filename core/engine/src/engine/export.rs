@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use super::half_open::Place;
 use crate::conn::{Algorithms, Conn, Folded};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
@@ -162,8 +161,7 @@ impl Engine {
             .restore(books.admission_seed, &self.conns, buckets);
         for folded in half_open {
             let (key, followed) = (folded.key(), folded.followed);
-            let place = Place::HalfOpen(self.half_open.insert(folded));
-            self.table.insert(&key, place);
+            self.half_open.insert(folded);
             if followed {
                 let number = self.table.number(&key);
                 self.news.follows.push((key, Some(number)));
@@ -171,7 +169,7 @@ impl Engine {
         }
         for (index, conn) in &mut self.conns {
             let index = index as u32;
-            self.table.insert(&conn.key, Place::Whole(index));
+            self.table.insert(&conn.key, index);
             conn.armed_at = Maybe::NONE;
             let held = conn.restore_prefix();
             self.held.restore(conn.books.bucket, held);

@@ -4,6 +4,7 @@ use slab::Slab;
 use windlass_wire::{FlowKey, Segment};
 
 use super::Engine;
+use super::table::Table;
 use crate::conn::{Conn, Folded};
 use crate::maybe::Maybe;
 use crate::{Decision, Nanos, Pkt, Pool, Side, Tx};
@@ -22,17 +23,21 @@ struct Slot {
 /// What one takes, bytes (with its places in the table and in the list).
 const _: () = assert!(size_of::<Slot>() <= 128);
 
-/// Those of one engine.
+/// Those of one engine. Their names are not among those of others: whoever looks for a connection that is open does not
+/// wait for what this takes.
 #[derive(Debug)]
 pub(super) struct HalfOpen {
+    names: Table,
     slots: Slab<Slot>,
     oldest: u32,
     youngest: u32,
 }
 
 impl HalfOpen {
-    pub(super) fn new() -> HalfOpen {
+    /// `seed` keeps others from choosing what names have in common.
+    pub(super) fn new(seed: u64) -> HalfOpen {
         HalfOpen {
+            names: Table::new(seed),
             slots: Slab::new(),
             oldest: NONE,
             youngest: NONE,
@@ -43,8 +48,10 @@ impl HalfOpen {
         self.slots.len()
     }
 
-    pub(super) fn key(&self, index: u32) -> Option<FlowKey> {
-        self.slots.get(index as usize).map(|slot| slot.folded.key())
+    pub(super) fn find(&self, key: &FlowKey) -> Option<u32> {
+        let slot = |index: u32| self.slots.get(index as usize);
+        let has_name = |index| slot(index).is_some_and(|slot| slot.folded.key() == *key);
+        self.names.get(key, has_name)
     }
 
     fn folded(&mut self, index: u32) -> &mut Folded {
@@ -67,6 +74,7 @@ impl HalfOpen {
             younger: NONE,
         };
         let index = self.slots.insert(slot) as u32;
+        self.names.insert(&folded.key(), index);
         match self.slots.get_mut(self.youngest as usize) {
             Some(before) => before.younger = index,
             None => self.oldest = index,
@@ -81,6 +89,7 @@ impl HalfOpen {
             older,
             younger,
         } = self.slots.remove(index as usize);
+        self.names.remove(&folded.key(), index);
         match self.slots.get_mut(older as usize) {
             Some(slot) => slot.younger = younger,
             None => self.oldest = younger,
@@ -99,36 +108,10 @@ impl HalfOpen {
     }
 
     /// What a flood has taken is given back once it is over.
-    fn shrink(&mut self) -> bool {
-        let shrinks = self.slots.is_empty() && self.slots.capacity() > KEPT_PLACES;
-        if shrinks {
+    fn shrink(&mut self) {
+        if self.slots.is_empty() && self.slots.capacity() > KEPT_PLACES {
             self.slots = Slab::new();
-        }
-        shrinks
-    }
-}
-
-/// Where a connection is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    Whole(u32),
-    HalfOpen(u32),
-}
-
-impl Place {
-    const HALF_OPEN: u32 = 1 << 31;
-
-    pub(super) fn pack(self) -> u32 {
-        match self {
-            Place::Whole(index) => index,
-            Place::HalfOpen(index) => index | Place::HALF_OPEN,
-        }
-    }
-
-    pub(super) fn unpack(place: u32) -> Place {
-        match place & Place::HALF_OPEN {
-            0 => Place::Whole(place),
-            _ => Place::HalfOpen(place & !Place::HALF_OPEN),
+            self.names.shrink();
         }
     }
 }
@@ -173,8 +156,7 @@ impl Engine {
         let key = conn.key;
         let (half_open, began) = (conn.books.half_open, conn.began);
         let whole = self.conns.insert(conn) as u32;
-        let places = (Place::HalfOpen(index), Place::Whole(whole));
-        self.table.move_to(&key, places);
+        self.table.insert(&key, whole);
         if half_open {
             self.admission.note_whole(whole, began);
         }
@@ -197,16 +179,14 @@ impl Engine {
         let Some(folded) = conn.fold() else { return };
         let key = self.conns.remove(index as usize).key;
         self.wheel.cancel(index);
-        let half = self.half_open.insert(folded);
-        self.table
-            .move_to(&key, (Place::Whole(index), Place::HalfOpen(half)));
+        self.table.remove(&key, index);
+        self.half_open.insert(folded);
     }
 
     /// Takes one out of all books.
     pub(super) fn forget_half_open(&mut self, index: u32) {
         let folded = self.half_open.remove(index);
         let key = folded.key();
-        self.table.remove(&key, Place::HalfOpen(index));
         if folded.followed {
             self.news.follows.push((key, None));
         }
@@ -222,9 +202,7 @@ impl Engine {
             self.counters.idle_expired += 1;
             self.forget_half_open(index);
         }
-        if self.half_open.shrink() {
-            self.table.shrink();
-        }
+        self.half_open.shrink();
     }
 
     /// When the oldest is forgotten.

@@ -3,7 +3,6 @@
 use windlass_wire::FlowKey;
 
 use super::Engine;
-use super::half_open::Place;
 use crate::conn::{Conn, Introduced, Introduction};
 use crate::maybe::Maybe;
 use crate::{Nanos, Pool, Tx};
@@ -42,13 +41,12 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        match self.place(&introduced.key()) {
-            Some(Place::Whole(index)) => {
-                return self.hear_again(now, index, introduced, pool, out);
-            }
+        if let Some(index) = self.whole(&introduced.key()) {
+            return self.hear_again(now, index, introduced, pool, out);
+        }
+        if self.half_open.find(&introduced.key()).is_some() {
             // Its SYNs come here: other engines of this box, which were told as well, may forget it.
-            Some(Place::HalfOpen(_)) => return self.note_adopted(introduced.key()),
-            None => {}
+            return self.note_adopted(introduced.key());
         }
         self.counters.introduced += 1;
         let full =
@@ -66,7 +64,7 @@ impl Engine {
             return;
         };
         let index = self.conns.insert(conn) as u32;
-        self.table.insert(&introduced.key(), Place::Whole(index));
+        self.table.insert(&introduced.key(), index);
         self.admission.add(bucket);
         self.expected += 1;
         self.arm_again(index, now);
@@ -109,7 +107,7 @@ impl Engine {
         pool: &mut P,
         out: &mut Vec<Tx>,
     ) {
-        let Some(Place::Whole(index)) = self.place(&key.canonical().0) else {
+        let Some(index) = self.whole(&key.canonical().0) else {
             return;
         };
         let (mut ctx, conns, _) = self.split(now, pool, out);
@@ -124,7 +122,7 @@ impl Engine {
 
     /// Another engine of this box has seen the connection, which was introduced to all of them.
     pub fn leave_to_another(&mut self, key: &FlowKey) {
-        if let Some(Place::Whole(index)) = self.place(&key.canonical().0)
+        if let Some(index) = self.whole(&key.canonical().0)
             && self.conns[index as usize].is_only_introduced()
         {
             // Its packets are still wanted.

@@ -5,7 +5,6 @@ use windlass_cc::SECOND;
 use windlass_wire::{Flags, FlowKey, Segment};
 
 use super::Engine;
-use super::half_open::Place;
 use crate::conn::Conn;
 use crate::{Nanos, PassReason, Pool, Side, Tx};
 
@@ -15,7 +14,7 @@ const PRESSED_HANDSHAKE_TIMEOUT: Nanos = 10 * SECOND;
 const EVICTED_AT_ONCE: usize = 64;
 
 impl Engine {
-    /// A connection for the table, if this is its SYN.
+    /// A handshake for the table of those, if this is its SYN.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn admit<P: Pool>(
         &mut self,
@@ -26,7 +25,7 @@ impl Engine {
         segment: &Segment,
         pool: &mut P,
         out: &mut Vec<Tx>,
-    ) -> Result<Place, PassReason> {
+    ) -> Result<u32, PassReason> {
         if !is_first_syn(segment) {
             return Err(PassReason::NoSyn);
         }
@@ -43,10 +42,8 @@ impl Engine {
         let first_end = if swapped { from.other() } else { from };
         let conn = Conn::new(key, first_end, bucket, now, self.next_seed());
         let folded = conn.fold().expect("nothing is known of it yet");
-        let place = Place::HalfOpen(self.half_open.insert(folded));
-        self.table.insert(&key, place);
         self.admission.begin(bucket);
-        Ok(place)
+        Ok(self.half_open.insert(folded))
     }
 
     /// The dice of the next connection.
@@ -61,7 +58,7 @@ impl Engine {
     /// Takes a connection out of the books that holds nothing any more.
     pub(super) fn forget(&mut self, index: u32) {
         let conn = self.conns.remove(index as usize);
-        self.table.remove(&conn.key, Place::Whole(index));
+        self.table.remove(&conn.key, index);
         self.wheel.cancel(index);
         self.expected -= usize::from(conn.is_only_introduced() && self.expected > 0);
         if conn.books.followed {
@@ -103,25 +100,20 @@ impl Engine {
         out: &mut Vec<Tx>,
     ) -> bool {
         let conns = &self.conns;
-        let whole = self
-            .admission
-            .oldest(|index, began| is_under_way(conns, index, began))
-            .map(|(index, began)| (began, Place::Whole(index)));
-        let half_open = self.half_open.oldest();
-        let half_open = half_open.map(|(index, began)| (began, Place::HalfOpen(index)));
-        let both = [half_open, whole].into_iter().flatten();
-        let oldest = both.min_by_key(|(began, _)| *began);
-        let Some((_, place)) = oldest.filter(|(began, _)| *began < before) else {
+        let under_way = |index, began| is_under_way(conns, index, began);
+        let old = |oldest: &(u32, Nanos)| oldest.1 < before;
+        let whole = self.admission.oldest(under_way).filter(old);
+        let folded = self.half_open.oldest().filter(old);
+        let first = |&(_, began): &(u32, Nanos)| whole.is_none_or(|(_, other)| began <= other);
+        if let Some((index, _)) = folded.filter(first) {
+            self.counters.half_open_evicted += 1;
+            self.forget_half_open(index);
+            return true;
+        }
+        let Some((index, _)) = whole else {
             return false;
         };
         self.counters.half_open_evicted += 1;
-        let index = match place {
-            Place::Whole(index) => index,
-            Place::HalfOpen(index) => {
-                self.forget_half_open(index);
-                return true;
-            }
-        };
         let (mut ctx, conns, _) = self.split(now, pool, out);
         let conn = &mut conns[index as usize];
         conn.let_go(&mut ctx, PassReason::Closed);

@@ -3,7 +3,6 @@
 use windlass_wire::FlowKey;
 
 use super::Engine;
-use super::half_open::Place;
 use crate::counters::Counters;
 use crate::{FlowInfo, Histograms, TenantInfo};
 
@@ -61,9 +60,7 @@ impl Engine {
 
     /// The flow of this name, if it is governed.
     pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
-        let Place::Whole(index) = self.place(&key.canonical().0)? else {
-            return None;
-        };
+        let index = self.whole(&key.canonical().0)?;
         let conn = self.conns.get(index as usize)?;
         conn.infos().find(|info| info.key == *key)
     }

@@ -23,7 +23,7 @@ impl Engine {
     ) {
         let indexes: Vec<u32> = numbers
             .iter()
-            .flat_map(|number| self.table.whole_of(*number))
+            .flat_map(|number| self.table.of_number(*number))
             .collect();
         self.lose_sight_at(&indexes, now, pool, out);
     }

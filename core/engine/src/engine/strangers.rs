@@ -68,7 +68,7 @@ impl Engine {
                 if let Some(introduced) = introduced {
                     self.introduced(now, &introduced, pool, out);
                 }
-                if self.place(&key).is_none() {
+                if self.whole(&key).is_none() {
                     self.news.follows.push((key, None));
                 }
             }

@@ -4,17 +4,12 @@ use std::hash::BuildHasher;
 
 use foldhash::fast::FixedState;
 use hashbrown::HashTable;
-use slab::Slab;
 use windlass_wire::FlowKey;
 
-use super::half_open::{HalfOpen, KEPT_PLACES, Place};
-use crate::conn::Conn;
-
-/// A table that is emptier than this part is made smaller.
-const SHRINK_BELOW: usize = 8;
+use super::half_open::KEPT_PLACES;
 
 /// The name itself stands in the connection: what is here is a part of its hash, and the place.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug)]
 struct Entry {
     hash: u32,
     place: u32,
@@ -28,10 +23,11 @@ impl Entry {
 }
 
 /// Places of connections, by canonical name.
+#[derive(Debug)]
 pub(super) struct Table {
     entries: HashTable<Entry>,
     hasher: FixedState,
-    /// How often a connection has left its place.
+    /// How often a connection has left.
     moves: u64,
 }
 
@@ -55,66 +51,35 @@ impl Table {
         self.hash(key)
     }
 
-    /// The whole connections whose names have this number.
-    pub(super) fn whole_of(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
+    /// The places of those whose names have this number.
+    pub(super) fn of_number(&self, number: u32) -> impl Iterator<Item = u32> + '_ {
         let entries = self.entries.iter_hash(Entry::spread(number));
         let same = entries.filter(move |entry| entry.hash == number);
-        same.filter_map(|entry| match Place::unpack(entry.place) {
-            Place::Whole(index) => Some(index),
-            Place::HalfOpen(_) => None,
-        })
+        same.map(|entry| entry.place)
     }
 
-    /// The place of the connection with this name.
+    /// The place of the connection with this name, which `has_name` says of a place.
     #[inline]
-    pub(super) fn get(
-        &self,
-        key: &FlowKey,
-        conns: &Slab<Conn>,
-        half_open: &HalfOpen,
-    ) -> Option<Place> {
+    pub(super) fn get(&self, key: &FlowKey, has_name: impl Fn(u32) -> bool) -> Option<u32> {
         let hash = self.hash(key);
-        let has_name = |place: u32| match Place::unpack(place) {
-            Place::Whole(index) => conns
-                .get(index as usize)
-                .is_some_and(|conn| conn.key == *key),
-            Place::HalfOpen(index) => half_open.key(index) == Some(*key),
-        };
         let is_it = |entry: &Entry| entry.hash == hash && has_name(entry.place);
         let found = self.entries.find(Entry::spread(hash), is_it);
-        found.map(|entry| Place::unpack(entry.place))
+        found.map(|entry| entry.place)
     }
 
     /// The connection with this name, which was not there, is at `place`.
-    pub(super) fn insert(&mut self, key: &FlowKey, place: Place) {
+    pub(super) fn insert(&mut self, key: &FlowKey, place: u32) {
         let hash = self.hash(key);
         let spread = |entry: &Entry| Entry::spread(entry.hash);
-        let entry = Entry {
-            hash,
-            place: place.pack(),
-        };
+        let entry = Entry { hash, place };
         self.entries
             .insert_unique(Entry::spread(hash), entry, spread);
     }
 
-    /// It is somewhere else now.
-    pub(super) fn move_to(&mut self, key: &FlowKey, (from, to): (Place, Place)) {
-        let hash = Entry::spread(self.hash(key));
-        let found = self
-            .entries
-            .find_mut(hash, |entry| entry.place == from.pack());
-        debug_assert!(found.is_some(), "it was there");
-        if let Some(entry) = found {
-            entry.place = to.pack();
-        }
-        self.moves += 1;
-    }
-
     /// There is none with this name any more, which was at `place`.
-    pub(super) fn remove(&mut self, key: &FlowKey, place: Place) {
+    pub(super) fn remove(&mut self, key: &FlowKey, place: u32) {
         let hash = Entry::spread(self.hash(key));
-        let at = |entry: &Entry| entry.place == place.pack();
-        if let Ok(found) = self.entries.find_entry(hash, at) {
+        if let Ok(found) = self.entries.find_entry(hash, |entry| entry.place == place) {
             found.remove();
         }
         self.moves += 1;
@@ -125,12 +90,11 @@ impl Table {
         self.moves
     }
 
-    /// What a flood has taken is given back once it is over.
+    /// Gives back what more than a few names have taken, once there are none.
     pub(super) fn shrink(&mut self) {
-        let (len, capacity) = (self.entries.len(), self.entries.capacity());
-        if capacity > KEPT_PLACES && len < capacity / SHRINK_BELOW {
-            let spread = |entry: &Entry| Entry::spread(entry.hash);
-            self.entries.shrink_to(2 * len, spread);
+        if self.entries.is_empty() {
+            self.entries
+                .shrink_to(KEPT_PLACES, |entry| Entry::spread(entry.hash));
         }
     }
 }
