@@ -171,23 +171,26 @@ fn whatever_the_network_the_connections_go_on() {
     assert!(failed.is_empty(), "{} seeds: {failed:?}", failed.len());
 }
 
-/// 1 % loss: what is left is about as fast as if nothing had been.
+/// 1 % loss: what is left is about as fast as if nothing had been. In some of these the second hands the flow back once: its sender's
+/// small window is not the path's.
 #[test]
 fn the_second_box_goes_on_where_the_first_has_ended() {
-    let mut scenario = Scenario::download(60_000_000, 20.0, 40.0);
-    scenario.down.loss = Loss::Bernoulli { ratio: 0.01 };
-    let cubic = run(&scenario, &mut Wire::default()).seconds;
-    let bbr = Verdict::enforce(AlgorithmId::Bbr);
-    let alone = EngineBox::new(Box::new(bbr), Limits::default(), 3);
-    let alone = run(&scenario, &mut { alone }).seconds;
-    let mut pair = Pair::new(3, vec![5 * SECOND], true);
-    pair.boxes = [0, 1].map(|n| EngineBox::new(Box::new(bbr), Limits::default(), n));
-    let outcome = run(&scenario, &mut pair);
-    println!(
-        "{cubic:.1} s with CUBIC, {alone:.2} s behind one box, {:.2} s behind two of which the first dies",
-        outcome.seconds
-    );
-    assert!(outcome.intact, "{:?}", outcome.violations);
-    assert_eq!(pair.counter(1, "adopted"), 1);
-    assert!(outcome.seconds < 1.1 * alone);
+    for seed in 1..=4 {
+        let mut scenario = Scenario::download(60_000_000, 20.0, 40.0);
+        scenario.seed = seed;
+        scenario.down.loss = Loss::Bernoulli { ratio: 0.01 };
+        let bbr = Verdict::enforce(AlgorithmId::Bbr);
+        let alone = EngineBox::new(Box::new(bbr), Limits::default(), 3);
+        let alone = run(&scenario, &mut { alone }).seconds;
+        let mut pair = Pair::new(3, vec![5 * SECOND], true);
+        pair.boxes = [0, 1].map(|n| EngineBox::new(Box::new(bbr), Limits::default(), n));
+        let outcome = run(&scenario, &mut pair);
+        println!(
+            "{alone:.2} s behind one box, {:.2} s behind two of which the first dies",
+            outcome.seconds
+        );
+        assert!(outcome.intact, "{:?}", outcome.violations);
+        assert_eq!(pair.counter(1, "adopted"), 1);
+        assert!(outcome.seconds < 1.04 * alone, "seed {seed}");
+    }
 }

@@ -156,9 +156,7 @@ impl Flow {
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
     fn forward_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>, piece: Piece, pkt: Pkt) {
-        while let Some(index) = self.board.unsent() {
-            self.transmit(ctx, index, Why::First);
-        }
+        self.send_backlog(ctx);
         let index = self.board.len();
         self.board.take_in(piece, 0);
         ctx.held.segments += 1;

@@ -14,7 +14,7 @@ use super::Flow;
 use super::scoreboard::Piece;
 use crate::context::{Context, partial_at};
 use crate::limits::RTO_MIN;
-use crate::{Fate, HandBack, Pkt, Pool, Why};
+use crate::{Fate, HandBack, Pkt, Pool};
 
 /// Of so many bytes of the stream,
 const DENSITY_BYTES: u64 = 1 << 20;
@@ -68,11 +68,6 @@ impl Flow {
     pub(super) fn on_gap<P: Pool>(&mut self, ctx: &mut Context<'_, P>, start: u64) {
         let len = start - self.board.nxt();
         let bears = self.in_charge() && self.bears_gap(len);
-        if !bears {
-            while let Some(index) = self.board.unsent() {
-                self.transmit(ctx, index, Why::First);
-            }
-        }
         self.board.skip_to(start, ctx.now);
         ctx.held.segments += 1;
         if bears {

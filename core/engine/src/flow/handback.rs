@@ -46,7 +46,8 @@ impl Flow {
     }
 
     /// The sender repairs from here on: it sees the receiver's ACKs as they are, and what it
-    /// retransmits goes through.
+    /// retransmits goes through. What waits here still leaves at a pace ([`Flow::is_backlog`]): at once, it would overflow the
+    /// queue that has just lost something.
     pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>, why: HandBack) {
         if self.hands.back_until.is_some() {
             return;
@@ -58,19 +59,35 @@ impl Flow {
             lost_segments: self.cold.tally.read().lost,
         };
         ctx.notices.add(self.setup.sender, happened);
-        self.hands.back_until = Maybe::some(self.board.nxt());
         self.forget_reaction();
         ctx.counters.handed_back += 1;
         self.cold.tally.edit().handed_back += 1;
         self.timers.rack_at = Maybe::NONE;
         self.timers.probe_at = Maybe::NONE;
+        self.hands.back_until = Maybe::some(self.board.nxt());
+        self.release_pending(ctx);
+        self.free_packets(ctx, self.board.unsent().unwrap_or(self.board.len()));
+        self.tell_sacked(ctx);
+        if self.polices() {
+            // It may be as honest as it is hasty: what it repeats is judged by when this has left.
+            self.send_backlog(ctx);
+        }
+        self.pump(ctx);
+    }
+
+    /// What waits leaves at once.
+    pub(super) fn send_backlog<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         while let Some(index) = self.board.unsent() {
             self.transmit(ctx, index, Why::First);
         }
-        self.hands.back_until = Maybe::some(self.board.nxt());
-        self.release_pending(ctx);
-        self.free_packets(ctx);
-        self.tell_sacked(ctx);
+    }
+
+    /// What begins at `start` waited for its turn when the flow was handed back.
+    pub(super) fn is_backlog(&self, start: u64) -> bool {
+        self.hands
+            .back_until
+            .get()
+            .is_some_and(|until| start < until)
     }
 
     /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK
@@ -107,7 +124,7 @@ impl Flow {
             self.transmit(ctx, index, Why::First);
         }
         self.release_pending(ctx);
-        self.free_packets(ctx);
+        self.free_packets(ctx, self.board.len());
         ctx.held.segments -= self.board.release();
         if let Some(copies) = self.copies.edit_known() {
             copies.shrink();
@@ -127,8 +144,9 @@ impl Flow {
         }
     }
 
-    pub(super) fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        for index in 0..self.board.len() {
+    /// Frees the packets of the first `count` segments.
+    pub(super) fn free_packets<P: Pool>(&mut self, ctx: &mut Context<'_, P>, count: usize) {
+        for index in 0..count {
             let pkt = self.board.take_packet(index);
             self.drop_packet(ctx, pkt);
         }

@@ -60,10 +60,11 @@ impl Flow {
 
     /// What keeps the piece at `index` from leaving now.
     fn obstacle<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize) -> Option<LimitedBy> {
-        if !self.in_charge() && !self.polices() {
-            return None;
-        }
         let piece = self.board.piece(index);
+        if !self.in_charge() && !self.polices() {
+            let waits = self.is_backlog(piece.start) && !self.pacing.pacer.may_send(ctx.now);
+            return waits.then_some(LimitedBy::Pacing);
+        }
         let (len, start, end, sent) = (piece.len(), piece.start, piece.end, piece.sent);
         // One segment may always be in flight, whatever the window says.
         let over = self.board.inflight() > 0 && self.board.pipe() + len > self.window_in_flight();
@@ -124,6 +125,11 @@ impl Flow {
     pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, why: Why) {
         let again = self.board.piece(index).transmissions > 0;
         let Some(pkt) = self.board.piece(index).pkt else {
+            if self.hands.back_until.is_some() && !self.board.piece(index).sent {
+                debug_assert!(false, "what waits has its packet");
+                self.board.discard_unsent();
+                return;
+            }
             return self.hand_back(ctx, HandBack::NotHeld);
         };
         let newest = self.words.latest.stamps.filter(|_| self.setup.timestamps);
@@ -182,11 +188,26 @@ impl Flow {
             self.note_hold_time(ctx, index);
         }
         self.pacing.last_sent_at = ctx.now;
-        let rate = self.pacing.rate.get();
+        let rate = self.departure_rate();
         let patience = self.patience(bytes);
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
+    }
+
+    /// Bytes per second at which packets leave. What waits in a flow that is handed back is out in about two round trips, whatever the
+    /// algorithm wants: behind it waits what its sender sends.
+    fn departure_rate(&self) -> Option<u64> {
+        let rate = self.pacing.rate.get();
+        let rtt = match self.host.path().srtt {
+            0 => self.handshake_rtt(),
+            srtt => srtt,
+        };
+        if !self.hands.back_until.is_some() || rtt == 0 {
+            return rate;
+        }
+        let in_half_a_round_trip = rate_by_window(self.board.queued(), 200, rtt);
+        Some(rate.unwrap_or(0).max(in_half_a_round_trip)).filter(|rate| *rate > 0)
     }
 
     /// How long the piece at `index`, which leaves for the first time, has been in the box.
@@ -302,6 +323,10 @@ impl Flow {
     fn note_usage<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         if !self.enforcing() {
             return;
+        }
+        if self.hands.back_until.is_some() {
+            // Its sender's window decides, and that has just become smaller: nothing here speaks of the path.
+            return self.host.app_limited(self.board.inflight());
         }
         let limited = self.pacing.limited_by == LimitedBy::Cwnd || self.waits_for_edge();
         let usage = self.host.usage_mut();

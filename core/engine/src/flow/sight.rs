@@ -14,7 +14,7 @@ impl Flow {
             return;
         }
         self.drop_pending(ctx);
-        self.free_packets(ctx);
+        self.free_packets(ctx, self.board.len());
         ctx.held.segments -= self.board.forget_all();
         self.copies.clear();
         self.train = None;

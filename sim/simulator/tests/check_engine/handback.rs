@@ -30,3 +30,32 @@ fn what_was_hidden_is_told_when_a_flow_is_handed_back() {
     assert_eq!(bench.engine.counters().handed_back, 1);
     assert_eq!(told(&mut bench), block);
 }
+
+/// What waits in the box when a flow is handed back leaves at a pace, in order, and is out in about two round trips; what the sender
+/// sends from then on follows it.
+#[test]
+fn what_waits_does_not_leave_in_a_burst() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 40);
+    bench.pass(90 * MS);
+    let left = |bench: &mut Bench| {
+        let segments = bench.take(Side::Outside).into_iter();
+        segments.map(|(segment, _)| segment.seq).collect::<Vec<_>>()
+    };
+    let at_first = left(&mut bench).len();
+    assert!(
+        at_first < 20,
+        "{at_first} of 40 left before any was acknowledged"
+    );
+    let smaller = bench.spec(Side::Inside, Flags::ACK, 1, 1, 700);
+    bench.put(Side::Inside, &smaller);
+    assert_eq!(bench.engine.counters().handed_back, 1);
+    let at_once = left(&mut bench).len();
+    assert!(at_once <= 5, "{at_once} leave at once");
+    bench.server_data(1 + 40 * MSS, 1);
+    bench.pass(200 * MS);
+    let later = left(&mut bench);
+    assert_eq!(at_first + at_once + later.len(), 42, "with the smaller one");
+    assert!(later.is_sorted(), "{later:?}");
+}

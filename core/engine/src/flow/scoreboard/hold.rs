@@ -153,7 +153,7 @@ impl Hold {
         let piece = all.pieces.pop_front()?;
         all.first_unsent = all.first_unsent.saturating_sub(1);
         // It may not have been sent from here, and what follows it may be missing.
-        all.pass_missing();
+        all.pass_sent();
         Some(piece)
     }
 
@@ -181,12 +181,12 @@ impl Hold {
         (all.first_unsent < all.pieces.len()).then_some(all.first_unsent)
     }
 
-    /// Takes the first unsent piece for sent. What is missing behind it waits for nothing here.
+    /// Takes the first unsent piece for sent, and what has gone by behind it.
     #[inline]
     pub(crate) fn advance_unsent(&mut self) {
         let all = self.0.edit();
         all.first_unsent += 1;
-        all.pass_missing();
+        all.pass_sent();
     }
 
     /// The last piece that has been sent.
@@ -201,7 +201,7 @@ impl Hold {
         debug_assert!(piece.missing);
         let all = self.0.edit();
         all.pieces.push_back(piece);
-        all.pass_missing();
+        all.pass_sent();
     }
 
     /// `piece` has come, a part of the missing one at `index`. Its own index, and how many records there are more.
@@ -332,13 +332,14 @@ impl Hold {
 }
 
 impl Pieces {
-    fn pass_missing(&mut self) {
-        let missing = |index| {
+    /// What waits for nothing here is passed over: what is missing, and what was and has gone by since.
+    fn pass_sent(&mut self) {
+        let sent = |index| {
             self.pieces
                 .get(index)
-                .is_some_and(|piece: &Piece| piece.missing)
+                .is_some_and(|piece: &Piece| piece.sent)
         };
-        while missing(self.first_unsent) {
+        while sent(self.first_unsent) {
             self.first_unsent += 1;
         }
     }
@@ -352,14 +353,32 @@ mod tests {
     fn what_is_missing_is_never_next_to_be_sent() {
         let mut hold = Hold::default();
         hold.push(Piece::arrived(1, 100, 0));
-        hold.push_missing(Piece {
-            missing: true,
-            ..Piece::arrived(100, 200, 0)
-        });
+        hold.push_missing(missing());
         hold.push(Piece::arrived(200, 300, 0));
         assert_eq!(hold.unsent(), Some(0));
         // It took another way, and has been acknowledged.
         hold.pop_front();
         assert_eq!(hold.unsent(), Some(1));
+    }
+
+    fn missing() -> Piece {
+        Piece {
+            missing: true,
+            sent: true,
+            ..Piece::arrived(100, 200, 0)
+        }
+    }
+
+    /// Its sender has sent it again, past what still waits.
+    #[test]
+    fn what_was_missing_and_has_gone_by_is_never_next_to_be_sent() {
+        let mut hold = Hold::default();
+        hold.push(Piece::arrived(1, 100, 0));
+        hold.push_missing(missing());
+        hold.push(Piece::arrived(200, 300, 0));
+        hold.sent(1, 1, RateSnapshot::default(), 0);
+        hold.sent(0, 2, RateSnapshot::default(), 0);
+        hold.advance_unsent();
+        assert_eq!(hold.unsent(), Some(2));
     }
 }

@@ -4,7 +4,6 @@ use windlass_sim::Nanos;
 use windlass_wire::{ChecksumState, Ecn, Flags, Segment, verify_tcp};
 
 use super::end::{End, State, after, later_of};
-use super::said::ROUNDINGS;
 
 /// A pure acknowledgement that was overtaken may be so much older, ms (Linux `tcp_disordered_ack`).
 const OVERTAKEN_TICKS: u32 = 200;
@@ -26,15 +25,15 @@ impl End {
     }
 
     /// Whether it may become part of the connection, by all that a box can know: with each
-    /// acknowledgement the edge of a window that has a scale is rounded, and the newest that the box has
+    /// acknowledgement the edge of a window that has a scale is rounded, `roundings` times, and the newest that the box has
     /// `heard` of may be older than the newest that was sent.
-    pub fn may_take(&self, segment: &Segment, frame: &[u8], heard: u32) -> bool {
+    pub fn may_take(&self, segment: &Segment, frame: &[u8], heard: u32, roundings: u32) -> bool {
         if self.state == State::SynSent && !segment.flags.has(Flags::SYN) {
             return self.may_take_behind_answer(segment, frame);
         }
         let rounded = self
             .rcv_edge
-            .wrapping_add(ROUNDINGS << self.agreed.own_scale);
+            .wrapping_add(roundings << self.agreed.own_scale);
         // That it has reset the connection may not have got about.
         let over = self.state == State::Over && self.rcv_nxt != 0;
         if over || self.state == State::Open {

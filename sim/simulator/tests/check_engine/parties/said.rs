@@ -16,7 +16,7 @@ use super::end::{End, after, later_of};
 
 /// Units of the window scale by which rounding may carry an edge beyond the receiver's, and one more for each
 /// acknowledgement since: an edge that must not move left is rounded up each time, as Linux does.
-pub const ROUNDINGS: u32 = 8;
+const ROUNDINGS: u32 = 8;
 
 /// Where a frame comes from.
 #[derive(Clone, Copy, Default, Debug)]
@@ -242,6 +242,11 @@ impl Said {
         assert!(!after(segment.seq, self.next), "number: {segment:?}");
     }
 
+    /// So often its edge may have been rounded up since it last moved it.
+    pub fn roundings(&self) -> u32 {
+        ROUNDINGS + self.acks_since_edge
+    }
+
     fn check_acknowledgement(&self, segment: &Segment, to: &End, own: &Said) {
         let ack = segment.ack;
         if acks_what_another_has_sent(segment, to, own) {
@@ -253,8 +258,10 @@ impl Said {
             false => to.agreed.others_scale,
         };
         let edge = ack.wrapping_add(u32::from(segment.window) << scale);
-        let roundings = ROUNDINGS + self.acks_since_edge;
-        let most = self.edge.unwrap_or(ack).wrapping_add(roundings << scale);
+        let most = self
+            .edge
+            .unwrap_or(ack)
+            .wrapping_add(self.roundings() << scale);
         // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
         let excused = !own.others_data.is_empty();
         assert!(

@@ -54,7 +54,8 @@ impl World {
                 let said = segment.options.timestamps.map(|stamps| stamps.val);
                 let raised = said.filter(|tsval| said_by.has_said(*tsval));
                 let segment = raised.map_or(segment, |_| end.with_newest_tsval(&segment));
-                end.may_take(&segment, frame, heard)
+                let roundings = self.said[toward as usize].roundings();
+                end.may_take(&segment, frame, heard, roundings)
             });
             self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
         }
