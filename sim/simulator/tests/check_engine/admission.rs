@@ -1,6 +1,6 @@
 //! Who is admitted: handshakes under way, memory that is short, and which packets are asked for.
 
-use windlass_cc::Catalog;
+use windlass_cc::{Catalog, MILLISECOND};
 use windlass_engine::{Decide, Engine, Limits, Nanos, PassReason, Side, Ungoverned, Verdict};
 use windlass_sim::HeapPool;
 use windlass_wire::{Addr, Flags, FlowKey, OptionWriter};
@@ -380,4 +380,63 @@ fn a_packet_finds_its_connection_where_it_is_by_then() {
     assert_eq!(bench.engine.flows().count(), 1);
     assert_eq!(bench.engine.counters().known_data, 0);
     assert_eq!(bench.engine.connections(), 1);
+}
+
+/// Records of segments are bounded over all connections, with their packets or without: a flow that needs one more passes, and what
+/// it had is free for others.
+#[test]
+fn records_of_segments_have_a_limit() {
+    for verdict in [bbr(), bbr().held_out()] {
+        let limits = Limits {
+            segments_total: 20,
+            ..Limits::default()
+        };
+        let mut bench = Bench::with_limits(verdict, limits);
+        let passed =
+            |bench: &Bench| bench.engine.counters().passed[PassReason::SegmentLimit as usize];
+        bench.handshake();
+        bench.server_data(1, 12);
+        let first = bench.key;
+        bench.key.dst = Addr(bench.key.dst.0 ^ 0x1000);
+        bench.handshake();
+        bench.server_data(1, 8);
+        assert_eq!(passed(&bench), 0);
+        bench.server_data(1 + 8 * MSS, 1);
+        bench.client_ack(1 + 9 * MSS);
+        assert_eq!(passed(&bench), 1);
+        bench.key = first;
+        bench.server_data(1 + 12 * MSS, 8);
+        bench.client_ack(1 + 20 * MSS);
+        assert_eq!(passed(&bench), 1, "there is room again");
+    }
+}
+
+/// An ACK that waits here takes a frame too. Where there is no room for it, it is shown at once.
+#[test]
+fn an_ack_that_waits_is_held() {
+    let held_with = |held_packets_per_prefix| {
+        let limits = Limits {
+            held_packets_per_prefix,
+            ..Limits::default()
+        };
+        let mut bench = Bench::with_limits(bbr(), limits);
+        bench.handshake();
+        bench.server_data(1, 8);
+        bench.pass(40 * MILLISECOND);
+        bench.take(Side::Inside);
+        let (mut waiting, mut at_once) = (0, 0);
+        for acked in 1..=4 {
+            bench.client_ack(1 + acked * MSS);
+            let data = u64::from(8 - acked);
+            waiting += bench.engine.held_packets().saturating_sub(data);
+            at_once += bench.take(Side::Inside).len();
+            bench.pass(MILLISECOND);
+            bench.take(Side::Inside);
+        }
+        (waiting, at_once)
+    };
+    let (waiting, at_once) = held_with(1 << 10);
+    let (none, more) = held_with(1);
+    assert!(waiting > 0 && none == 0, "{waiting} and {none} wait");
+    assert!(more > at_once, "{at_once} and {more} are shown at once");
 }
