@@ -53,6 +53,8 @@ pub struct Said {
     pub by_others: bool,
     /// Data that somebody else has sent in its name.
     others_data: Vec<(u32, u32)>,
+    /// Somebody else's acknowledgements of such data, in its name.
+    acks_of_others: BTreeSet<u32>,
     pub marks: bool,
 }
 
@@ -75,6 +77,14 @@ impl Said {
         let seen = self.as_ends_see(frame);
         self.frames.entry(seen).or_insert(false);
         self.note(frame, believed, false, scale);
+    }
+
+    /// Somebody else's, which the end `to`, whose own words are `own`, does not believe. If he has sent what he acknowledges, a box
+    /// believes it, and may repeat it when `to` has sent as much itself.
+    pub fn note_ack_of_others(&mut self, segment: &Segment, to: &End, own: &Said) {
+        if segment.flags.has(Flags::ACK) && acks_what_another_has_sent(segment, to, own) {
+            self.acks_of_others.insert(segment.ack);
+        }
     }
 
     fn note(&mut self, frame: &[u8], believed: bool, own: bool, scale: u8) {
@@ -249,7 +259,7 @@ impl Said {
 
     fn check_acknowledgement(&self, segment: &Segment, to: &End, own: &Said) {
         let ack = segment.ack;
-        if acks_what_another_has_sent(segment, to, own) {
+        if acks_what_another_has_sent(segment, to, own) || self.acks_of_others.contains(&ack) {
             return;
         }
         assert!(self.acks.contains(&ack), "ACK never said: {segment:?}");

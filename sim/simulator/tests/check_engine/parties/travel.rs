@@ -49,15 +49,20 @@ impl World {
             let end = &self.ends[toward as usize];
             let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
             let read = parse(frame, frame.len() as u32);
-            let believed = read.is_ok_and(|segment| {
+            let believed = read.as_ref().is_ok_and(|segment| {
                 // A box lets what it holds leave with a TSval as new as what has left before.
                 let said = segment.options.timestamps.map(|stamps| stamps.val);
                 let raised = said.filter(|tsval| said_by.has_said(*tsval));
-                let segment = raised.map_or(segment, |_| end.with_newest_tsval(&segment));
+                let segment = raised.map_or(*segment, |_| end.with_newest_tsval(segment));
                 let roundings = self.said[toward as usize].roundings();
                 end.may_take(&segment, frame, heard, roundings)
             });
             self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
+            if let (false, Ok(segment)) = (believed, &read) {
+                let both = self.said.get_disjoint_mut([from as usize, toward as usize]);
+                let [said, own] = both.expect("two ends");
+                said.note_ack_of_others(segment, end, own);
+            }
         }
         self.hear(node, from, frame);
         let side = side_of(node, from);
