@@ -23,6 +23,9 @@ pub(crate) struct Held {
     pub packets: u64,
     /// Segments whose records are kept, with their packets or without.
     pub segments: u64,
+    /// No flow goes back for lack of room until then: one has just made some.
+    #[serde(skip)]
+    pub no_room_until: Nanos,
     /// Packets of each prefix.
     #[serde(skip)]
     by_prefix: ByPrefix,

@@ -8,7 +8,7 @@ use super::Flow;
 use super::copies::Copies;
 use crate::context::Context;
 use crate::maybe::Maybe;
-use crate::{PassReason, Pkt, Pool, Room, seq};
+use crate::{PassReason, Pkt, Pool, seq};
 
 /// One acknowledgement, as far as it has been scored.
 #[derive(Clone, Copy, Debug, Default)]
@@ -192,19 +192,14 @@ impl Flow {
             // Only what is new is looked at: a block may cover everything that is outstanding.
             for part in 0..ctx.fresh.len() {
                 let (start, end) = ctx.fresh[part];
-                self.sack_pieces(ctx, (start, end), merged, score);
+                self.sack_pieces((start, end), merged, score);
             }
         }
+        self.shed_sacked(ctx);
     }
 
     /// The pieces that the fresh part of a range has completed.
-    fn sack_pieces<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        (start, end): (u64, u64),
-        merged: (u64, u64),
-        score: &mut Score,
-    ) {
+    fn sack_pieces(&mut self, (start, end): (u64, u64), merged: (u64, u64), score: &mut Score) {
         let Some(mut index) = self.board.index_of(start) else {
             return;
         };
@@ -213,12 +208,7 @@ impl Flow {
             let covered = merged.0 <= piece.start && piece.end <= merged.1;
             if piece.sent && !piece.sacked && covered {
                 self.deliver(index, score);
-                if ctx.pool.room() != Room::Enough && self.board.piece(index).pkt.is_some() {
-                    // Should the receiver take its word back, the sender still has it.
-                    ctx.counters.sacked_freed += 1;
-                    let pkt = self.board.take_packet(index);
-                    self.drop_packet(ctx, pkt);
-                }
+                self.board.keep_sacked(index);
             }
             index += 1;
         }

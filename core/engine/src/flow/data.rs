@@ -131,6 +131,7 @@ impl Flow {
             return self.forward_unheld(ctx, piece, pkt);
         }
         let bytes = u64::from(ctx.pool.len(pkt));
+        self.shed_sacked(ctx);
         if !self.has_room(ctx, pkt) {
             ctx.counters.unheld += 1;
             let of_prefix = !ctx.held.has_share(self.setup.prefix, ctx.limits);
@@ -152,6 +153,22 @@ impl Flow {
         ctx.held.bytes + u64::from(ctx.pool.len(pkt)) <= ctx.limits.held_bytes_total
             && ctx.held.has_room(self.setup.prefix, ctx.limits)
             && ctx.pool.room() != Room::None
+    }
+
+    /// Where memory is short, or this prefix's share of it, what the receiver has SACKed goes first. Should it take its word back, the
+    /// sender still has it.
+    pub(crate) fn shed_sacked<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        while self.memory_is_short(ctx)
+            && let Some(index) = self.board.next_sacked_held()
+        {
+            ctx.counters.sacked_freed += 1;
+            let pkt = self.board.take_packet(index);
+            self.drop_packet(ctx, pkt);
+        }
+    }
+
+    fn memory_is_short<P: Pool>(&self, ctx: &Context<'_, P>) -> bool {
+        ctx.pool.room() != Room::Enough || !ctx.held.has_room(self.setup.prefix, ctx.limits)
     }
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.

@@ -23,6 +23,8 @@ const LATE_MIN: Nanos = MILLISECOND;
 const LOSSY_ONE_OF: u64 = 1000;
 /// Segments in a row that could not be held.
 const UNHELD_MAX: u8 = 64;
+/// Of all flows for which there is no room, one goes back in this time, ns: what it held may be enough for the others.
+const NO_ROOM_INTERVAL: Nanos = 2 * MILLISECOND;
 
 impl Flow {
     /// Packets wait for pacing. Whoever was to let them go at its time comes only now.
@@ -75,6 +77,12 @@ impl Flow {
         let bound = self.verdict.cap.is_some() || self.polices() || self.verdict.tenant.is_some();
         if !self.enforcing() || bound || self.hands.leaving.is_some() {
             return;
+        }
+        if reason == PassReason::FrameLimit {
+            if ctx.now < ctx.held.no_room_until {
+                return;
+            }
+            ctx.held.no_room_until = ctx.now + NO_ROOM_INTERVAL;
         }
         self.hands.leaving = Some(reason);
         let counters = &mut *ctx.counters;

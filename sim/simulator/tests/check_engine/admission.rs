@@ -321,6 +321,73 @@ fn memory_that_is_short_is_not_held() {
     assert_eq!(bench.take(Side::Outside).len(), 1, "the sender repairs");
 }
 
+/// What was SACKed while there was memory goes when there is none, the oldest first, before anything goes on without being held.
+#[test]
+fn what_was_sacked_before_goes_when_memory_is_short() {
+    let mut bench = Bench::new(bbr());
+    bench.pool = HeapPool::with_limit(40);
+    bench.handshake();
+    bench.server_data(1, 10);
+    bench.pass(40 * MILLISECOND);
+    let mut ack = bench.spec(Side::Outside, Flags::ACK, 1, 1, 0);
+    let block = [(SERVER_ISS + 1 + MSS, SERVER_ISS + 1 + 10 * MSS)];
+    let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&block).into();
+    ack.options.extend(sack);
+    bench.put(Side::Outside, &ack);
+    let state = |bench: &Bench| {
+        let counters = bench.engine.counters();
+        (
+            bench.engine.held_packets(),
+            counters.sacked_freed,
+            counters.unheld,
+        )
+    };
+    assert_eq!(state(&bench), (10, 0, 0));
+    bench.server_data(1 + 10 * MSS, 18);
+    let (held, freed, unheld) = state(&bench);
+    assert_eq!((held + freed, unheld), (28, 0));
+    assert!(freed > 0, "{held} held");
+    bench.server_data(1 + 28 * MSS, 12);
+    assert_eq!(state(&bench).1, 9, "all that the receiver has");
+}
+
+/// Flows for which there is no room go back one after the other: what one held may be enough for the others.
+#[test]
+fn lack_of_room_does_not_hand_all_back_at_once() {
+    const FLOWS: u32 = 8;
+    let limits = Limits {
+        held_packets_total: 16,
+        ..Limits::default()
+    };
+    let mut bench = Bench::with_limits(bbr(), limits);
+    let key = bench.key;
+    let at = |bench: &mut Bench, flow: u32| bench.key.dst = Addr(key.dst.0 ^ u128::from(flow << 8));
+    for flow in 0..FLOWS {
+        at(&mut bench, flow);
+        bench.handshake();
+    }
+    // One of which nobody acknowledges anything has it all.
+    at(&mut bench, 0);
+    bench.server_data(1, 16);
+    let send = |bench: &mut Bench, segment: u32| {
+        for flow in 1..FLOWS {
+            at(bench, flow);
+            bench.server_data(1 + segment * MSS, 1);
+            bench.client_ack(1 + (segment + 1) * MSS);
+        }
+    };
+    let gone = |bench: &Bench| bench.engine.counters().harmed_by_lack_of_room;
+    for segment in 0..63 {
+        send(&mut bench, segment);
+    }
+    assert_eq!(gone(&bench), 0);
+    for more in 0..3 {
+        send(&mut bench, 63 + more);
+        assert_eq!(gone(&bench), u64::from(more + 1));
+        bench.pass(3 * MILLISECOND);
+    }
+}
+
 #[test]
 fn new_connections_pass_while_memory_is_short() {
     let mut bench = Bench::new(bbr());

@@ -113,6 +113,9 @@ struct Pieces {
     order: VecDeque<Transmission>,
     /// No piece before this offset is lost.
     lost_hint: u64,
+    /// No SACKed piece before this offset has its packet. Another process looks through all of them once.
+    #[serde(skip)]
+    shed_to: u64,
 }
 
 static NOTHING: Pieces = Pieces {
@@ -120,6 +123,7 @@ static NOTHING: Pieces = Pieces {
     first_unsent: 0,
     order: VecDeque::new(),
     lost_hint: 0,
+    shed_to: 0,
 };
 
 impl Hold {
@@ -242,6 +246,26 @@ impl Hold {
             Some(i) => all.pieces[i].start,
             None => all.pieces.back().map_or(all.lost_hint, |p| p.end),
         };
+        found
+    }
+
+    /// The piece at `start` is SACKed, and its packet is kept.
+    pub(crate) fn keep_sacked(&mut self, start: u64) {
+        let all = self.0.edit();
+        all.shed_to = all.shed_to.min(start);
+    }
+
+    /// The oldest SACKed piece that has its packet. What has been looked through is not looked through again.
+    pub(crate) fn next_sacked_held(&mut self) -> Option<usize> {
+        let all = self.0.edit_known()?;
+        let from = all.pieces.partition_point(|p| p.end <= all.shed_to);
+        let sent = all.first_unsent.min(all.pieces.len());
+        let found = (from..sent).find(|&i| all.pieces[i].sacked && all.pieces[i].pkt.is_some());
+        let to = found.or(sent.checked_sub(1)).map(|i| &all.pieces[i]);
+        all.shed_to = to.map_or(
+            all.shed_to,
+            |p| if found.is_some() { p.start } else { p.end },
+        );
         found
     }
 

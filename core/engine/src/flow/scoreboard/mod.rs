@@ -200,6 +200,19 @@ impl Scoreboard {
         }
     }
 
+    /// The oldest SACKed piece that still has its packet.
+    pub(crate) fn next_sacked_held(&mut self) -> Option<usize> {
+        match self.sacked_bytes {
+            0 => None,
+            _ => self.hold.next_sacked_held(),
+        }
+    }
+
+    /// The piece at `index` is SACKed, and its packet is kept: the receiver may take its word back.
+    pub(crate) fn keep_sacked(&mut self, index: usize) {
+        self.hold.keep_sacked(self.hold.get(index).start);
+    }
+
     /// What the receiver has SACKed, at most `most` ranges ([`Ranges::telling`]).
     pub(crate) fn sacked_ranges(&self, most: usize) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.sacked
