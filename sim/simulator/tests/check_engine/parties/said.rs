@@ -42,8 +42,8 @@ pub struct Said {
     acks: BTreeSet<u32>,
     newest_ack: Option<u32>,
     edge: Option<u32>,
-    /// Acknowledgements that it has said since it has said its edge.
-    acks_since_edge: u32,
+    /// What it has acknowledged with its edge.
+    edge_ack: u32,
     tsvals: BTreeSet<u32>,
     echoes: BTreeSet<u32>,
     blocks: BTreeSet<(u32, u32)>,
@@ -129,7 +129,7 @@ impl Said {
             return;
         }
         self.marks |= segment.flags.has(Flags::ECE);
-        self.acks_since_edge += u32::from(self.acks.insert(segment.ack));
+        self.acks.insert(segment.ack);
         let newest = self.newest_ack.unwrap_or(segment.ack);
         self.newest_ack = Some(later_of(newest, segment.ack));
         self.blocks.extend(segment.options.sack.iter());
@@ -141,7 +141,7 @@ impl Said {
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
         if self.edge.is_none_or(|before| after(edge, before)) {
             self.edge = Some(edge);
-            self.acks_since_edge = 0;
+            self.edge_ack = segment.ack;
         }
     }
 
@@ -259,7 +259,9 @@ impl Said {
 
     /// So often its edge may have been rounded up since it last moved it.
     pub fn roundings(&self) -> u32 {
-        ROUNDINGS + self.acks_since_edge
+        // What it has acknowledged before may come to a box later than a stranger's edge.
+        let since = self.acks.iter().filter(|ack| !after(self.edge_ack, **ack));
+        ROUNDINGS + since.count() as u32
     }
 
     fn check_acknowledgement(&self, segment: &Segment, to: &End, own: &Said) {
