@@ -337,6 +337,11 @@ impl World {
         let mut boxed = std::mem::take(&mut self.boxed);
         for (side, frame) in boxed.drain(..) {
             let added = middlebox.is_added(&frame);
+            // A stranger's SYN with the option of the boxes is his, and goes on as it is.
+            let told = self.far.is_some() && side == Side::Inside && says_what_boxes_say(&frame);
+            if told && !added && !middlebox.is_forged(&frame) {
+                self.violated("a server sees what boxes say");
+            }
             let found = self.find(&frame);
             let Some(index) = found.map(|f| f.0).or_else(|| self.find_too_big(&frame)) else {
                 if !added {
@@ -365,9 +370,6 @@ impl World {
     }
 
     fn reach_end(&mut self, side: Side, frame: Vec<u8>) {
-        if self.far.is_some() && side == Side::Inside && says_what_boxes_say(&frame) {
-            self.violated("a server sees what boxes say");
-        }
         if let Some((index, _)) = self.find(&frame) {
             let ends = &mut self.connections[index];
             ends.end(side).on_frame(self.now, &frame);

@@ -238,6 +238,11 @@ impl Gate {
         match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
+            // It asks for nothing, and shows no other edge: its receiver looks at the timestamp first.
+            false if segment.payload_len > 0 && old => match goes_on {
+                true => Err(Refusal::Overtaken),
+                false => unacceptable(PassReason::Paws),
+            },
             false if segment.payload_len > 0 && (goes_on || segment.seq == sender.probed) => {
                 Err(Refusal::Probe)
             }

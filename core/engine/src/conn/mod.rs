@@ -476,7 +476,8 @@ impl Conn {
     pub(crate) fn passes_for_good(&self) -> bool {
         let for_a_while = |reason| matches!(reason, PassReason::Closed | PassReason::Bypass);
         let passes = self.pass.is_some_and(|reason| !for_a_while(reason));
-        passes && self.new_syn.is_none() && !self.is_bound()
+        let boxed = self.peer.as_ref().is_some_and(|peer| peer.was_there());
+        passes && self.new_syn.is_none() && !self.is_bound() && !boxed
     }
 }
 

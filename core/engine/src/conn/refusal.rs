@@ -59,7 +59,9 @@ impl Conn {
             ctx.counters.overtaken_dropped += 1;
             return ctx.swallow(pkt, Fate::Overtaken);
         }
-        if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::Probe) {
+        // Its receiver may know of more room than the box does, and take it.
+        let may_be_taken = matches!(refusal, Refusal::Probe | Refusal::BeyondEdge);
+        if let Some(flow) = acknowledged.filter(|_| may_be_taken) {
             flow.hide_window(ctx, &segment, pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);

@@ -229,12 +229,22 @@ impl Flow {
             }
             return self.pump(ctx);
         }
+        self.send_what_waits_before(ctx, end);
         ctx.counters.sender_retransmissions_passed += 1;
         self.note_sender_retransmission(ctx, start, end);
         if let Some(stamps) = segment.options.timestamps {
             self.raise_tsval_floor(stamps.val);
         }
         ctx.emit(pkt, self.setup.sender.other(), segment);
+    }
+
+    /// What the sender sends again does not overtake what waits here: what has left lies before what has not.
+    fn send_what_waits_before<P: Pool>(&mut self, ctx: &mut Context<'_, P>, end: u64) {
+        while let Some(index) = self.board.unsent()
+            && self.board.piece(index).start < end
+        {
+            self.transmit(ctx, index, Why::First);
+        }
     }
 
     /// The newest that the sender says of a segment is what is repaired from here on. It keeps the

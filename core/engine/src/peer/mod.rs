@@ -95,6 +95,11 @@ impl Peer {
         self.stage == Stage::There
     }
 
+    /// There has been another box. It may go on to say things, which must not reach a guest.
+    pub(crate) fn was_there(&self) -> bool {
+        self.told.is_some() || self.heard != MarkedBytes::default()
+    }
+
     /// The handshake is known: whether the ends use ECN, the lesser of their segment sizes, and the
     /// initial sequence numbers of the guest and of the other end.
     pub(crate) fn settle(&mut self, ends_use_ecn: bool, mss: u16, numbers: (u32, u32)) {

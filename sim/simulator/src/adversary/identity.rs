@@ -8,13 +8,22 @@ pub(super) type Identity = u64;
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
 
-/// The digest of a frame. Between two `boxes` without what they and the network may do even to what
+/// Window and checksum in the TCP header (RFC 9293 §3.1).
+const WINDOW_AND_CHECKSUM: std::ops::Range<usize> = 14..18;
+
+/// The digest of a frame, without its window: a box hides room in what an end may take although the box does not believe it. Between two `boxes` without what they and the network may do even to what
 /// they do not believe: marks come and go, and what boxes say to each other is taken out.
 pub(super) fn identity(frame: &[u8], boxes: bool) -> Identity {
-    match boxes {
-        false => digest(frame),
-        true => digest(&without_boxes(frame)),
+    let mut frame = match boxes {
+        false => frame.to_vec(),
+        true => without_boxes(frame),
+    };
+    if let Ok(segment) = parse(&frame, frame.len() as u32) {
+        let tcp = usize::from(segment.at.tcp);
+        let window = WINDOW_AND_CHECKSUM.start + tcp..WINDOW_AND_CHECKSUM.end + tcp;
+        frame[window].fill(0);
     }
+    digest(&frame)
 }
 
 fn without_boxes(frame: &[u8]) -> Vec<u8> {

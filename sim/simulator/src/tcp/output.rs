@@ -153,8 +153,10 @@ impl Endpoint {
             val: ts_clock(&self.config, now),
             ecr: self.ts_recent,
         });
-        let used = bytes + if timestamps.is_some() { 12 } else { 0 };
-        let room = sack_room(u32::from(self.agreed.mss), used, timestamps.is_some());
+        let stamps = if timestamps.is_some() { 12 } else { 0 };
+        // A path that has become narrower has no room for blocks beside a full payload.
+        let most = u32::from(self.agreed.mss).min(self.sender.agreed.mss + stamps);
+        let room = sack_room(most, bytes + stamps, timestamps.is_some());
         let window = self.receiver.window_field(now, self.sender.rtt.srtt);
         let first = self.irs.wrapping_add(1);
         let number = |offset: u64| first.wrapping_add(offset as u32);

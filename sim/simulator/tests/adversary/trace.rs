@@ -37,8 +37,14 @@ impl Traced {
             " damaged"
         };
         println!(
-            "{at:12.3} {} {arrow} {side:?} {} {flags} {}+{} ack {} win {} ts {ts:?} sack {sack:?}{bad}",
-            self.name, s.key.src_port, s.seq, s.payload_len, s.ack, s.window
+            "{at:12.3} {} {arrow} {side:?} {} {flags} {}+{} ack {} win {} ts {ts:?} sack {sack:?}{bad} {} bytes",
+            self.name,
+            s.key.src_port,
+            s.seq,
+            s.payload_len,
+            s.ack,
+            s.window,
+            frame.len()
         );
     }
 

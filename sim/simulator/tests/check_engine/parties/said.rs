@@ -162,6 +162,14 @@ impl Said {
         self.frames.contains_key(&self.as_ends_see(frame))
     }
 
+    /// Whether it has come with a larger window: of what its receiver may take, though the box does not believe it, a box hides room
+    /// that it has not shown.
+    fn has_come_with_more_room(&self, segment: &Segment, frame: &[u8]) -> bool {
+        let window = self.windows.get(&windowless(segment, frame));
+        let told = window.is_some_and(|window| segment.window < *window);
+        told && segment.payload_len > 0 && verify_tcp(frame, segment)
+    }
+
     /// Whether the end that has the name of the sender has not sent this, changed by a box or not.
     pub fn is_strange(&self, frame: &[u8]) -> bool {
         if let Some(own) = self.frames.get(&self.as_ends_see(frame)) {
@@ -198,6 +206,9 @@ impl Said {
         }
         let segment =
             parse(frame, frame.len() as u32).expect("what is not understood is untouched");
+        if self.has_come_with_more_room(&segment, frame) {
+            return;
+        }
         assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
         self.check_source(&segment, frame, to, own);
         if segment.flags.has(Flags::ACK) {
