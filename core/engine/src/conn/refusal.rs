@@ -6,6 +6,7 @@ use windlass_wire::Segment;
 use super::gate::Refusal;
 use super::{Conn, is_syn};
 use crate::context::Context;
+use crate::flow::AHEAD_MAX;
 use crate::{Fate, PassReason, Pkt, Pool, Side};
 
 impl Conn {
@@ -59,9 +60,7 @@ impl Conn {
             ctx.counters.overtaken_dropped += 1;
             return ctx.swallow(pkt, Fate::Overtaken);
         }
-        // Its receiver may know of more room than the box does, and take it.
-        let may_be_taken = matches!(refusal, Refusal::Probe | Refusal::BeyondEdge);
-        if let Some(flow) = acknowledged.filter(|_| may_be_taken) {
+        if let Some(flow) = acknowledged.filter(|_| refusal == Refusal::Probe) {
             flow.hide_window(ctx, &segment, pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
@@ -85,6 +84,9 @@ impl Conn {
     ) -> bool {
         let flow = self.flows[from.index()].as_mut();
         let Some(flow) = flow.filter(|flow| flow.passing().is_none()) else {
+            if self.is_shown_another_edge(from, segment, refusal) {
+                self.let_go(ctx, PassReason::OneWay);
+            }
             return false;
         };
         match refusal {
@@ -109,6 +111,17 @@ impl Conn {
             | Refusal::Unacceptable(_) => {}
         }
         false
+    }
+
+    /// Data of an end that nobody governs go beyond the edge of the other end, by more than a question for room would: that end says
+    /// where there is room by packets that do not come through here.
+    fn is_shown_another_edge(&self, from: Side, segment: &Segment, refusal: Refusal) -> bool {
+        let Some(gate) = &self.gate else { return false };
+        let ahead = segment.seq.wrapping_sub(gate.known(from).nxt);
+        let asks = refusal == Refusal::Probe && segment.payload_len <= 1;
+        matches!(refusal, Refusal::Probe | Refusal::BeyondEdge)
+            && !asks
+            && u64::from(ahead) <= AHEAD_MAX
     }
 
     /// An end whose every segment is refused, while the box's own time-outs pass without an answer:

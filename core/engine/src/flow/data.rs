@@ -8,7 +8,7 @@ use crate::context::{Context, partial_at};
 use crate::{Fate, HandBack, PassReason, Pkt, Pool, Room, Why, seq};
 
 /// How far a sender may be ahead of what has been seen of it, bytes: who guesses numbers misses this.
-const AHEAD_MAX: u64 = 1 << 24;
+pub(crate) const AHEAD_MAX: u64 = 1 << 24;
 
 impl Flow {
     /// Data waits in the box for its first transmission.

@@ -141,7 +141,7 @@ impl Flow {
         units
     }
 
-    /// Data of the receiver that goes on though they lie beyond what is known here must not show the
+    /// A probe of the receiver that goes on though it lies beyond what is known here must not show the
     /// sender more room than it has been shown.
     pub(crate) fn hide_window<P: Pool>(
         &self,

@@ -93,7 +93,10 @@ impl Peer {
         pkt: Pkt,
         window: u16,
     ) {
-        let active = matches!(self.stage, Stage::Answered | Stage::There);
+        // One that others have overtaken may be refused over there, with what it reports.
+        let overtaken = |shown| seq::later(shown, segment.ack);
+        let active = matches!(self.stage, Stage::Answered | Stage::There)
+            && !self.shown_ack.is_some_and(overtaken);
         if !active || !segment.flags.has(Flags::ACK) || self.told == Some(self.arrived) {
             return;
         }
