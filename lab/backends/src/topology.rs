@@ -14,7 +14,9 @@
 //! With a box at both ends the clients are wired as the servers are: through a switch if there are
 //! several, to the inside of a box of their own, whose outside is the emulator's one far end.
 
-use anyhow::{Context, Result};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
 use windlass_experiment::setup::{client_address, server_address};
 
 use crate::netns::Namespace;
@@ -168,6 +170,27 @@ impl Topology {
             Host::Client(index).configure(client, peers)?;
         }
         Ok(())
+    }
+
+    /// The wire between the only server and the box is taken away, as a guest's tap is, and made again after `time`. Nobody puts the
+    /// box's end into the bridge again.
+    ///
+    /// # Errors
+    /// When there is more than one server, or a command fails.
+    pub fn replace_server_wire(&self, time: Duration) -> Result<()> {
+        let [server] = &self.servers[..] else {
+            bail!("there are {} servers", self.servers.len());
+        };
+        self.middle.ip(&format!("link del {INSIDE}"))?;
+        std::thread::sleep(time);
+        let host = Host::Server(0);
+        let (hardware, middle) = (host.hardware_address(), self.middle.name());
+        server.ip(&format!(
+            "link add {HOST_INTERFACE} address {hardware} {ONE_QUEUE} type veth \
+             peer name {INSIDE} {ONE_QUEUE} netns {middle}"
+        ))?;
+        bring_up(&self.middle, [INSIDE])?;
+        host.configure(server, (0..self.clients.len()).map(Host::Client))
     }
 
     /// Sets [`SYSCTLS`] in all hosts.

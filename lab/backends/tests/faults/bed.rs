@@ -39,14 +39,19 @@ pub struct Bed {
     pub middle: Middle,
 }
 
+/// Answers to strangers leave by where the client is, as they would by a router.
+fn add_route(lab: &Lab) -> Result<()> {
+    let gateway = client_address(0);
+    let server = &lab.topology.servers[0];
+    server.ip(&format!("route add default via {gateway} dev eth0"))?;
+    Ok(())
+}
+
 impl Bed {
     /// Makes all of it; the box with the configuration of `WINDLASS_FAULTS_CONFIG`, if there is one.
     pub fn make(middle: Middle, path: &Path, seed: u64) -> Result<Bed> {
         let lab = Lab::with_clients(CLIENTS)?;
-        // Answers to strangers leave by where the client is, as they would by a router.
-        let gateway = client_address(0);
-        let server = &lab.topology.servers[0];
-        server.ip(&format!("route add default via {gateway} dev eth0"))?;
+        add_route(&lab)?;
         let ends = Ends::open(&lab.topology)?;
         let link = Emulator::start(ends, &line(path, seed))?;
         let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, &config()));
@@ -112,6 +117,12 @@ impl Bed {
                 && flow["in_senders_hands"] == false
         };
         flows.iter().filter(governed).count()
+    }
+
+    /// The server's interface goes, with the box's end of it, and comes back after `time`.
+    pub fn replace_server_wire(&self, time: Duration) -> Result<()> {
+        self.lab.topology.replace_server_wire(time)?;
+        add_route(&self.lab)
     }
 
     pub fn resident_bytes(&self) -> u64 {

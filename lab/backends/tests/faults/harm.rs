@@ -48,11 +48,13 @@ pub enum Fault {
     Rules,
     FullDisk,
     LostBridge,
+    DeletedBridge,
+    DeletedInterface,
     Squeeze,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 11] = [
+    pub const ALL: [Fault; 13] = [
         Fault::Kill,
         Fault::Terminate,
         Fault::Stop,
@@ -63,6 +65,8 @@ impl Fault {
         Fault::Rules,
         Fault::FullDisk,
         Fault::LostBridge,
+        Fault::DeletedBridge,
+        Fault::DeletedInterface,
         Fault::Squeeze,
     ];
 }
@@ -121,6 +125,8 @@ impl Harm {
             Fault::Rules => self.give_rules(random),
             Fault::FullDisk => self.disk.fill_and_clear(some_time),
             Fault::LostBridge => self.lose_bridge(some_time),
+            Fault::DeletedBridge => self.delete_bridge(some_time),
+            Fault::DeletedInterface => self.delete_interface(some_time),
             Fault::Squeeze => self.squeeze(some_time).expect("a memory cgroup"),
         }
         self.revive();
@@ -201,6 +207,38 @@ impl Harm {
         middle
             .ip(&format!("link set {INSIDE} master {BRIDGE}"))
             .expect("back");
+    }
+
+    /// Somebody's own bridge is theirs to make again. The box puts its ports back into it.
+    fn delete_bridge(&self, time: Duration) {
+        let middle = &self.bed.lab.topology.middle;
+        middle.ip(&format!("link del {BRIDGE}")).expect("no bridge");
+        std::thread::sleep(time);
+        let kind = "type bridge forward_delay 0 mcast_snooping 0";
+        for line in [format!("add {BRIDGE} {kind}"), format!("set {BRIDGE} up")] {
+            middle.ip(&format!("link {line}")).expect("a bridge");
+        }
+        self.wait_for_ports();
+    }
+
+    /// A guest's interface goes and comes back. The box takes it into the bridge.
+    fn delete_interface(&self, time: Duration) {
+        self.bed.replace_server_wire(time).expect("a wire");
+        self.wait_for_ports();
+    }
+
+    fn wait_for_ports(&self) {
+        let middle = &self.bed.lab.topology.middle;
+        let is_port = |interface: &str| {
+            let shown = middle.ip(&format!("-o link show dev {interface}"));
+            shown.is_ok_and(|shown| shown.contains(&format!("master {BRIDGE}")))
+        };
+        let both = || is_port(INSIDE) && is_port(OUTSIDE);
+        let waited = wait_until(END_LIMIT, both);
+        assert!(
+            waited.is_some(),
+            "nobody puts the ports back into the bridge"
+        );
     }
 
     /// Little memory to be had. It may be ended for that.
