@@ -116,7 +116,14 @@ impl Conn {
     /// Data of an end that nobody governs go beyond the edge of the other end, by more than a question for room would: that end says
     /// where there is room by packets that do not come through here.
     fn is_shown_another_edge(&self, from: Side, segment: &Segment, refusal: Refusal) -> bool {
-        let Some(gate) = &self.gate else { return false };
+        let shown = self.flows[from.other().index()].as_ref();
+        let Some(gate) = self
+            .gate
+            .as_ref()
+            .filter(|_| shown.is_some_and(|flow| flow.enforcing()))
+        else {
+            return false;
+        };
         let ahead = segment.seq.wrapping_sub(gate.known(from).nxt);
         let asks = refusal == Refusal::Probe && segment.payload_len <= 1;
         matches!(refusal, Refusal::Probe | Refusal::BeyondEdge)

@@ -147,3 +147,63 @@ fn reports_follow_a_change_of_addresses() {
     assert!(alone > 0, "there was a report of the box's own");
     bench.pass(SECOND);
 }
+
+/// The server tells its client by another way how much room there is. What the client sends goes beyond what the box knows of that, and
+/// shows the server the client's own window: from there on the box shows none. One byte asks whether there is room, and old data ask
+/// for nothing.
+#[test]
+fn a_client_that_knows_of_more_room_is_left_alone() {
+    // The server has said 2,048 units of 128 bytes with its data.
+    const EDGE: u32 = 1 + (2048 << 7);
+    let left_alone = |len: u32, ahead: u32, old: bool| {
+        let mut bench = Bench::new(bbr());
+        bench.handshake();
+        bench.server_data(1, 4);
+        bench.pass(40 * MS);
+        bench.client_ack(1 + 2 * MSS);
+        let mut data = bench.spec(
+            Side::Outside,
+            Flags::ACK,
+            EDGE - 1 + ahead,
+            1 + 2 * MSS,
+            len,
+        );
+        if old {
+            data.options = OptionWriter::new()
+                .nop()
+                .nop()
+                .timestamps(windlass_wire::Timestamps { val: 0, ecr: 1 })
+                .into();
+        }
+        bench.put(Side::Outside, &data);
+        bench.engine.flows().all(|flow| flow.pass.is_some())
+    };
+    assert!(left_alone(1000, 1, false));
+    assert!(left_alone(1000, 1 << 23, false));
+    assert!(!left_alone(1000, 1 << 25, false), "somebody guesses");
+    assert!(
+        !left_alone(1000, 1, true),
+        "the server looks at its timestamp first"
+    );
+}
+
+/// A client that has filled the server's window asks for room, byte by byte: the box goes on.
+#[test]
+fn a_client_that_asks_for_room_changes_nothing() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 4);
+    bench.pass(40 * MS);
+    let send = |bench: &mut Bench, at: u32, len: u32| {
+        let data = bench.spec(Side::Outside, Flags::ACK, at, 1 + 2 * MSS, len);
+        bench.put(Side::Outside, &data);
+    };
+    let edge = 1 + (2048 << 7);
+    for at in (1..edge).step_by(1024) {
+        send(&mut bench, at, 1024);
+    }
+    send(&mut bench, edge, 1);
+    assert!(bench.engine.flows().all(|flow| flow.pass.is_none()));
+    send(&mut bench, edge, 1000);
+    assert!(bench.engine.flows().all(|flow| flow.pass.is_some()));
+}
