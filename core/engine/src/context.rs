@@ -61,9 +61,11 @@ impl Held {
         self.by_prefix.0[prefix.index()] += packets as u32;
     }
 
-    /// Another packet may be held for this prefix.
-    pub(crate) fn has_room(&self, prefix: Bucket, limits: &Limits) -> bool {
-        self.packets < limits.held_packets_total && self.has_share(prefix, limits)
+    /// Another packet of so many bytes may be held for this prefix.
+    pub(crate) fn has_room(&self, prefix: Bucket, bytes: u32, limits: &Limits) -> bool {
+        self.bytes + u64::from(bytes) <= limits.held_bytes_total
+            && self.packets < limits.held_packets_total
+            && self.has_share(prefix, limits)
     }
 
     /// This prefix holds less than one prefix may.

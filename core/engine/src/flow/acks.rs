@@ -68,7 +68,8 @@ impl Flow {
                 .hold_until(ctx.now, self.host.path(), self.verdict.headroom),
             false => 0,
         };
-        let room = ctx.held.has_room(self.setup.prefix, ctx.limits);
+        let bytes = ctx.pool.len(pkt);
+        let room = ctx.held.has_room(self.setup.prefix, bytes, ctx.limits);
         if wait_until <= ctx.now || !room {
             self.drop_pending(ctx);
             return self.release_ack(ctx, segment, pkt, ack);

@@ -150,9 +150,9 @@ impl Flow {
 
     /// There is room to hold a packet.
     fn has_room<P: Pool>(&self, ctx: &Context<'_, P>, pkt: Pkt) -> bool {
-        ctx.held.bytes + u64::from(ctx.pool.len(pkt)) <= ctx.limits.held_bytes_total
-            && ctx.held.has_room(self.setup.prefix, ctx.limits)
-            && ctx.pool.room() != Room::None
+        let bytes = ctx.pool.len(pkt);
+        let has_room = ctx.held.has_room(self.setup.prefix, bytes, ctx.limits);
+        has_room && ctx.pool.room() != Room::None
     }
 
     /// Where memory is short, or this prefix's share of it, what the receiver has SACKed goes first. Should it take its word back, the
@@ -168,7 +168,8 @@ impl Flow {
     }
 
     fn memory_is_short<P: Pool>(&self, ctx: &Context<'_, P>) -> bool {
-        ctx.pool.room() != Room::Enough || !ctx.held.has_room(self.setup.prefix, ctx.limits)
+        let has_room = ctx.held.has_room(self.setup.prefix, 0, ctx.limits);
+        ctx.pool.room() != Room::Enough || !has_room
     }
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
@@ -259,7 +260,13 @@ impl Flow {
         let same = |piece: &Piece| (piece.start, piece.end) == (start, end);
         let index = self.board.index_of(start.max(self.board.una()));
         let index = index.filter(|&index| same(self.board.piece(index)));
-        let Some((index, old)) = index.and_then(|i| Some((i, self.board.piece(i).pkt?))) else {
+        let held = index.and_then(|i| Some((i, self.board.piece(i).pkt?)));
+        // It may be longer, by options, than what is held may become.
+        let fits = |old| {
+            let longer = ctx.pool.len(pkt).saturating_sub(ctx.pool.len(old));
+            ctx.held.bytes + u64::from(longer) <= ctx.limits.held_bytes_total
+        };
+        let Some((index, old)) = held.filter(|(_, old)| fits(*old)) else {
             return ctx.pool.free(pkt);
         };
         let before = parse(ctx.pool.head(old), ctx.pool.len(old)).ok();
