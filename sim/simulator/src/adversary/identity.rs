@@ -11,14 +11,17 @@ const FNV_PRIME: u64 = 0x0100_0000_01b3;
 /// Window and checksum in the TCP header (RFC 9293 §3.1).
 const WINDOW_AND_CHECKSUM: std::ops::Range<usize> = 14..18;
 
-/// The digest of a frame, without its window: a box hides room in what an end may take although the box does not believe it. Between two `boxes` without what they and the network may do even to what
-/// they do not believe: marks come and go, and what boxes say to each other is taken out.
+/// The digest of a frame. One with data goes without its window: a box hides room in what may be a probe. Between two `boxes` it goes
+/// without what they and the network may do even to what they do not believe: marks come and go, and what boxes say to each other is
+/// taken out.
 pub(super) fn identity(frame: &[u8], boxes: bool) -> Identity {
     let mut frame = match boxes {
         false => frame.to_vec(),
         true => without_boxes(frame),
     };
-    if let Ok(segment) = parse(&frame, frame.len() as u32) {
+    if let Ok(segment) = parse(&frame, frame.len() as u32)
+        && segment.payload_len > 0
+    {
         let tcp = usize::from(segment.at.tcp);
         let window = WINDOW_AND_CHECKSUM.start + tcp..WINDOW_AND_CHECKSUM.end + tcp;
         frame[window].fill(0);
