@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Flow(FlowKey, Sender<Option<Box<FlowInfo>>>),
     Status(Sender<Status>),
     Tenants(Sender<Vec<TenantInfo>>),
-    /// Turns enforcement off, sending what waits, or on again for new connections.
+    /// Turns enforcement off, sending what waits, or on again.
     Bypass(bool, Sender<()>),
     /// Puts another policy in charge.
     Policy(Box<Policy>, Sender<()>),

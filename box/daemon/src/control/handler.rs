@@ -140,7 +140,7 @@ impl Handler {
                 ),
                 false => Draft::new(
                     EventKind::BypassOff,
-                    "bypass is off: new connections are governed",
+                    "bypass is off: connections are governed again",
                 ),
             });
         }

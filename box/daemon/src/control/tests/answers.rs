@@ -151,7 +151,7 @@ fn bypass_reaches_all_workers_before_the_kernel_takes_over() {
     let log = fake.log.lock().unwrap().join(", ");
     assert_eq!(
         log,
-        "worker true, worker true, kernel true, worker false, worker false, kernel false"
+        "worker true, worker true, kernel true, kernel false, worker false, worker false"
     );
 }
 
