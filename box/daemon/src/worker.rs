@@ -277,7 +277,9 @@ impl<D: Driver> Worker<D> {
         loop {
             // Whoever asked may have gone: an answer that nobody takes is no error.
             match self.commands.try_recv() {
-                Ok(Command::Flows(most, answer)) => self.telling.ask(most, answer),
+                Ok(Command::Flows(wanted, most, answer)) => {
+                    self.telling.ask(wanted, most, answer);
+                }
                 Ok(Command::Flow(key, answer)) => {
                     _ = answer.send(self.engine.flow(&key).map(Box::new));
                 }
