@@ -49,7 +49,7 @@ enum Switch {
 /// Turn all enforcement off at once (on), or on again for new connections (off).
 #[derive(clap::Args)]
 pub(crate) struct BypassArgs {
-    /// on: the kernel carries every flow. off: new connections are governed again.
+    /// on: the kernel carries every flow. off: connections are governed again, also those of before.
     switch: Switch,
     #[command(flatten)]
     control: Control,
@@ -59,7 +59,7 @@ pub(crate) fn bypass(args: &BypassArgs) -> Result<ExitCode> {
     let on = matches!(args.switch, Switch::On);
     match args.control.ask(Request::Bypass { on })? {
         Answer::Bypass { on: true } => print("bypass is on: every flow passes untouched\n"),
-        Answer::Bypass { on: false } => print("bypass is off: new connections are governed\n"),
+        Answer::Bypass { on: false } => print("bypass is off: connections are governed again\n"),
         other => Err(unexpected(&other)),
     }
 }

@@ -57,7 +57,12 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     let Some(interval) = args.watch else {
         let (flows, omitted) = ask(&args)?;
         return match args.json {
-            true => print_json(&flows),
+            true => {
+                if omitted > 0 {
+                    eprintln!("windlass: {omitted} more flows are left out");
+                }
+                print_json(&flows)
+            }
             false => {
                 if flows.is_empty() && io::stdout().is_terminal() {
                     eprintln!("windlass: {NOTHING_YET}");
@@ -79,14 +84,12 @@ pub(crate) fn run(command: Command) -> Result<ExitCode> {
     }
 }
 
-/// The flows that are wanted, by their addresses, and how many connections the daemon has left out.
+/// The flows that are wanted, by their addresses, and how many more there are.
 fn ask(args: &ShowArgs) -> Result<(Vec<FlowReport>, u64)> {
-    let answer = args.control.ask(Request::Flows)?;
+    let answer = args.control.ask(Request::Flows(args.filter.wanted()))?;
     let Answer::Flows { mut flows, omitted } = answer else {
         bail!(unexpected(&answer));
     };
-    let filter = args.filter.wanted();
-    flows.retain(|flow| filter.wants(flow));
     flows.sort_by(|a, b| a.flow.cmp(&b.flow));
     Ok((flows, omitted))
 }
@@ -96,7 +99,7 @@ fn lines(flows: &[FlowReport], omitted: u64) -> Result<String> {
     if omitted > 0 {
         writeln!(
             text,
-            "… and {omitted} more connections, which were not looked at"
+            "… and {omitted} more flows; --rule, --client, --limited-by and --slow choose among all"
         )?;
     }
     Ok(text)

@@ -27,7 +27,7 @@ fn do_something(daemon: &Daemon) {
     daemon.ask(&["bypass", "on"]);
     daemon.ask(&["bypass", "off"]);
     // Events come over a thread of their own.
-    daemon.wait_said("bypass is off: new connections are governed");
+    daemon.wait_said("bypass is off: connections are governed again");
 }
 
 /// Rust's own handler takes the first SIGSEGV that is sent, and not caused, for nothing, and is gone then.
@@ -59,7 +59,7 @@ fn the_next_process_tells_the_last_events_of_one_that_was_not_stopped() {
         assert!(said.contains(&ended), "{signal}: {said}");
         for event in [
             "order: bypass on\n",
-            "bypass is off: new connections are governed\n",
+            "bypass is off: connections are governed again\n",
         ] {
             let told = format!(" s before the last: {event}");
             assert!(said.contains(&told), "{signal}, {event}: {said}");
@@ -160,7 +160,7 @@ fn a_core_dump_has_the_last_events_and_no_packets() {
     println!("{}: {} bytes", core.display(), bytes.len());
     for event in [
         &b"order: bypass on"[..],
-        b"bypass is off: new connections are governed",
+        b"bypass is off: connections are governed again",
     ] {
         assert!(bytes.windows(event.len()).any(|window| window == event));
     }

@@ -17,6 +17,7 @@ use crate::heart::Heart;
 use crate::introducing::{Heard, Told};
 use crate::recorder;
 use crate::upgrade::{Decision, WorkerState};
+use crate::view::Wanted;
 
 /// A worker cannot be handed over.
 #[derive(Debug, thiserror::Error)]
@@ -31,7 +32,7 @@ pub(crate) enum NotGiven {
 const ANSWER_LIMIT: Duration = Duration::from_secs(1);
 /// Connections that a worker takes in between two batches of packets.
 const INTRODUCED_PER_TURN: usize = 256;
-/// Flows of one worker in an answer that has all of them; further connections are only counted.
+/// Flows of one worker in an answer that has all that are wanted; further ones are only counted.
 pub(crate) const FLOWS_PER_ANSWER: usize = 4096;
 /// The same where they stay in the process, and only parts of them are answered.
 pub(crate) const FLOWS_PER_SHOT: usize = 32_768;
@@ -39,13 +40,13 @@ pub(crate) const FLOWS_PER_SHOT: usize = 32_768;
 /// A question or an order to a worker.
 #[derive(Debug)]
 pub(crate) enum Command {
-    /// Of so many connections at most, about, a part in each turn.
-    Flows(usize, Sender<Flows>),
+    /// Those that are wanted, so many at most. A part of all is looked at in each turn.
+    Flows(Wanted, usize, Sender<Flows>),
     /// The flow of this name, if it is governed.
     Flow(FlowKey, Sender<Option<Box<FlowInfo>>>),
     Status(Sender<Status>),
     Tenants(Sender<Vec<TenantInfo>>),
-    /// Turns enforcement off, sending what waits, or on again for new connections.
+    /// Turns enforcement off, sending what waits, or on again.
     Bypass(bool, Sender<()>),
     /// Puts another policy in charge.
     Policy(Box<Policy>, Sender<()>),
@@ -72,7 +73,7 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Flows {
     pub flows: Vec<FlowInfo>,
-    /// Connections whose flows are beyond what was asked for.
+    /// Flows that are wanted, and beyond what was asked for.
     pub omitted: usize,
 }
 
@@ -140,10 +141,10 @@ impl Workers {
             .map(|(channel, _)| channel)
     }
 
-    /// Of so many connections of each worker at most, about.
-    pub(crate) fn flows(&self, most: usize) -> Result<Flows, Unanswered> {
+    /// Those that are wanted, so many of each worker at most.
+    pub(crate) fn flows(&self, wanted: &Wanted, most: usize) -> Result<Flows, Unanswered> {
         let mut all = Flows::default();
-        for part in self.ask(|answer| Command::Flows(most, answer))? {
+        for part in self.ask(|answer| Command::Flows(wanted.clone(), most, answer))? {
             all.flows.extend(part.flows);
             all.omitted += part.omitted;
         }

@@ -23,6 +23,8 @@ use crate::upgrade::{Decision, WorkerState};
 pub(crate) const BATCH_PACKETS: usize = 64;
 /// Room for what one turn sends: most packets cause one, a repair or a timer a few more.
 const TX_ROOM: usize = 16 * BATCH_PACKETS;
+/// Connections of which the driver is asked in one turn: about as much work as a batch of packets.
+const CONNECTIONS_PER_TURN: usize = 64;
 /// Longest sleep, so that commands do not wait longer, ns.
 const SLEEP_MAX_NS: u64 = 20_000_000;
 /// Longest time that a worker which stops goes on transmitting what waits, ns.
@@ -54,6 +56,8 @@ pub(crate) struct Worker<D> {
     /// Who has asked for all flows.
     telling: Telling,
     introducing: Introducing,
+    /// After a bypass: the place in the table from which on nobody has asked who has begun anew.
+    renamed: Option<usize>,
     /// What another box has told, in its order.
     heard: VecDeque<Heard>,
     rx: Vec<Pkt>,
@@ -86,6 +90,7 @@ impl<D: Driver> Worker<D> {
             events,
             telling: Telling::default(),
             introducing: Introducing::default(),
+            renamed: None,
             heard: VecDeque::new(),
             rx: Vec::with_capacity(BATCH_PACKETS),
             tx: Vec::with_capacity(TX_ROOM),
@@ -127,6 +132,7 @@ impl<D: Driver> Worker<D> {
             let tells = self.telling.tell(&self.engine);
             let introduces = self.introducing.tell(&mut self.engine, monotonic_ns());
             let introduces = self.take_heard()? || introduces;
+            self.forget_renamed();
             if self.turn()? == 0 && !tells && !introduces {
                 let now = monotonic_ns();
                 let due = [self.engine.poll_at(), self.probe.as_ref().map(Probe::due)];
@@ -164,9 +170,7 @@ impl<D: Driver> Worker<D> {
         let now = monotonic_ns();
         self.engine.on_timer(now, &mut self.driver, &mut self.tx);
         // Before anything leaves: the answer to a SYN must find the connection followed.
-        let driver = &mut self.driver;
-        self.engine
-            .take_follows(|key, number| driver.follow(&key, number));
+        self.take_follows();
         self.transmit(now)?;
         let events = &self.events;
         let lost = self.engine.take_notices(|notice| events.notice(notice));
@@ -273,7 +277,9 @@ impl<D: Driver> Worker<D> {
         loop {
             // Whoever asked may have gone: an answer that nobody takes is no error.
             match self.commands.try_recv() {
-                Ok(Command::Flows(most, answer)) => self.telling.ask(most, answer),
+                Ok(Command::Flows(wanted, most, answer)) => {
+                    self.telling.ask(wanted, most, answer);
+                }
                 Ok(Command::Flow(key, answer)) => {
                     _ = answer.send(self.engine.flow(&key).map(Box::new));
                 }
@@ -341,6 +347,13 @@ impl<D: Driver> Worker<D> {
         if self.driver.missed() != self.missed {
             self.catch_up()?;
         }
+        if self.engine.bypass() {
+            self.renamed = Some(0);
+        }
+        while self.renamed.is_some() {
+            self.forget_renamed();
+        }
+        self.take_follows();
         debug_assert!(self.rx.is_empty() && self.tx.is_empty());
         Ok(WorkerState {
             driver: self.driver.export()?,
@@ -358,7 +371,24 @@ impl<D: Driver> Worker<D> {
         }
     }
 
+    fn take_follows(&mut self) {
+        let driver = &mut self.driver;
+        self.engine
+            .take_follows(|key, number| driver.follow(&key, number));
+    }
+
+    /// After a bypass: a part of those that have begun anew meanwhile is forgotten. Their packets do not come.
+    fn forget_renamed(&mut self) {
+        let Some(place) = self.renamed else { return };
+        let (driver, part) = (&self.driver, (place, CONNECTIONS_PER_TURN));
+        let next = self.engine.forget_renamed(part, |key| driver.follows(key));
+        self.renamed = (next != 0).then_some(next);
+    }
+
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
+        if !on && self.engine.bypass() {
+            self.renamed = Some(0);
+        }
         let now = monotonic_ns();
         self.engine
             .set_bypass(on, now, &mut self.driver, &mut self.tx);

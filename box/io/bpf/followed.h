@@ -19,7 +19,8 @@ struct flow {
 };
 
 /* The connections of which the workers want the packets, with the number by which their worker knows them.
- * The workers alone write it. */
+ * The workers write it. While everything passes, who ends or begins anew is taken out of it: a worker that comes back asks
+ * who is left. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_FLOWS);
@@ -94,6 +95,14 @@ static __always_inline __u32 *find_followed(const struct segment *segment)
 
 	name_flow(&flow, segment);
 	return bpf_map_lookup_elem(&followed, &flow);
+}
+
+static __always_inline void unfollow(const struct segment *segment)
+{
+	struct flow flow = {};
+
+	name_flow(&flow, segment);
+	bpf_map_delete_elem(&followed, &flow);
 }
 
 #endif

@@ -47,9 +47,13 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	__u32 socket, *number;
 	int follows, begins, verdict;
 
-	if (!setting(TAKE))
-		return pass(PASSED_BYPASS);
 	why = parse(&frame, &segment);
+	if (!setting(TAKE)) {
+		/* What the worker knows of a connection says nothing of the next one of that name. */
+		if (!why && (segment.tcp->syn || segment.tcp->rst))
+			unfollow(&segment);
+		return pass(PASSED_BYPASS);
+	}
 	if (why)
 		return pass_unparsed(why);
 	tcp = segment.tcp;

@@ -87,6 +87,9 @@ impl Driver for AnyDriver {
     fn follow(&mut self, key: &FlowKey, number: Option<u32>) {
         each!(self, d => d.follow(key, number));
     }
+    fn follows(&self, key: &FlowKey) -> bool {
+        each!(self, d => d.follows(key))
+    }
     fn limit_syns(&mut self, flood: bool) {
         each!(self, d => d.limit_syns(flood));
     }

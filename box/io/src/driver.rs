@@ -36,6 +36,11 @@ pub trait Driver: Pool {
     /// [`Driver::missed_since`]. `None`: the kernel forwards them, and only a SYN of that name comes. What the kernel refuses is counted ([`DriverStats::not_followed`]). No
     /// effect where [`DriverConfig::follows`] is `None`, and on drivers that stand instead of a bridge.
     fn follow(&mut self, key: &FlowKey, number: Option<u32>);
+    /// That of [`Driver::follow`] still holds for this connection: while [`Driver::set_bypass`] was on, neither a SYN nor a
+    /// reset of it went by.
+    fn follows(&self, _key: &FlowKey) -> bool {
+        true
+    }
     /// A flood is on: a tenth of [`Follows::syns_per_second`] is taken; or it is over. No effect on drivers that
     /// stand instead of a bridge.
     fn limit_syns(&mut self, flood: bool);

@@ -83,7 +83,7 @@ export function open(main, box, rest, tell) {
       const view = await get("flows", { ...wanted, offset, rows: seen() + 2 * SPARE });
       if (number !== asked) return;
       [matching, first, rows] = [view.matching, view.offset, view.rows];
-      const more = view.omitted ? `; ${count(view.omitted)} more connections were not looked at` : "";
+      const more = view.omitted ? `; ${count(view.omitted)} more flows were not looked at` : "";
       said.textContent = `${count(view.matching)} of ${count(view.flows)} flows, ${rate(view.rate_bps)}${more}`;
       said.className = "quiet";
       draw();

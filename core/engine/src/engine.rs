@@ -1,5 +1,6 @@
 //! The engine: the flow table, and the way of a packet through it.
 
+mod bypass;
 mod export;
 mod half_open;
 mod introductions;
@@ -245,6 +246,7 @@ impl Engine {
             Err(why) => return Some(self.pass_unparsed(*why, from, pkt, pool, out)),
         };
         if self.told.bypass {
+            self.mind_bypassed(segment, pkt, pool);
             let reason = PassReason::Bypass;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
@@ -356,43 +358,10 @@ impl Engine {
         self.admission.is_pressed(&self.limits)
     }
 
-    /// Turns enforcement off for all flows at once, or on again for new connections. What waits is
-    /// sent; connections that existed are never taken up again, since their packets were not seen.
-    pub fn set_bypass<P: Pool>(&mut self, on: bool, now: Nanos, pool: &mut P, out: &mut Vec<Tx>) {
-        if on && !self.told.bypass {
-            self.release(now, PassReason::Bypass, pool, out);
-        }
-        self.told.bypass = on;
-    }
-
-    /// Lets go of every connection, as before a stop: what waits is sent, nothing is held.
-    pub fn release<P: Pool>(
-        &mut self,
-        now: Nanos,
-        reason: PassReason,
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-    ) {
-        let (mut ctx, conns, ..) = self.split(now, pool, out);
-        for (_, conn) in conns.iter_mut() {
-            conn.let_go(&mut ctx, reason);
-            ctx.notices.name(conn);
-        }
-        // Of a handshake nothing is held, and what follows it passes in any case.
-        while let Some((index, _)) = self.half_open.oldest() {
-            self.forget_half_open(index);
-        }
-    }
-
     /// While the process has as much memory as it may have, new connections pass
     /// ([`PassReason::MemoryLimit`]).
     pub fn set_memory_full(&mut self, full: bool) {
         self.told.memory_full = full;
-    }
-
-    /// Whether bypass is on.
-    pub fn bypass(&self) -> bool {
-        self.told.bypass
     }
 
     /// Tells `each` what has happened to flows since the last call, and returns how much more there was than the list

@@ -122,7 +122,7 @@ impl EngineBox {
         self.engine.set_policy(policy, now);
     }
 
-    /// Lets go of every flow and takes no other; or takes new ones again.
+    /// From now on everything passes; or flows are governed again.
     pub fn set_bypass(&mut self, on: bool, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>) {
         self.engine
             .set_bypass(on, now, &mut self.pool, &mut self.txs);

@@ -19,7 +19,7 @@ use crate::command::FLOWS_PER_ANSWER;
 use crate::events::{Draft, EventKind, Events};
 use crate::settings::{set_clock, unix_ns};
 use crate::upgrade::{self, Upgrade};
-use crate::view::Sampler;
+use crate::view::{FlowFilter, Sampler};
 use crate::{FlowReport, TenantReport, log};
 
 const NO_TRIAL: &str = "no trial runs: begin one with windlass trial start";
@@ -53,7 +53,7 @@ impl Handler {
     pub(crate) fn answer(&self, request: Request) -> Answer {
         request.order().inspect(|order| log::notice(order));
         let answer = match request {
-            Request::Flows => self.flows(),
+            Request::Flows(filter) => self.flows(&filter),
             Request::Counters => self.counters(),
             Request::Tenants => self.tenants(),
             Request::Status => self.status(),
@@ -140,7 +140,7 @@ impl Handler {
                 ),
                 false => Draft::new(
                     EventKind::BypassOff,
-                    "bypass is off: new connections are governed",
+                    "bypass is off: connections are governed again",
                 ),
             });
         }
@@ -241,9 +241,13 @@ impl Handler {
         Ok(Answer::Trial(TrialAnswer::new(&trial)))
     }
 
-    fn flows(&self) -> Result<Answer, String> {
+    fn flows(&self, filter: &FlowFilter) -> Result<Answer, String> {
+        let wanted = {
+            let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
+            filter.read(&policy)?
+        };
         let all = self.with_live(|live| {
-            let flows = live.workers.flows(FLOWS_PER_ANSWER);
+            let flows = live.workers.flows(&wanted, FLOWS_PER_ANSWER);
             flows.map_err(|e| e.to_string())
         })?;
         // Before the policy is asked for, which may be changed meanwhile.

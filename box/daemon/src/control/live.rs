@@ -64,10 +64,18 @@ impl Live {
     /// nothing is overtaken. Off: the other way around.
     pub(crate) fn bypass(&self, on: bool) -> Result<(), String> {
         let mut wire = self.wire();
+        let mut kernel = || {
+            let done = wire.set_bypass(on);
+            done.map_err(|e| format!("switching the XDP program: {e}"))
+        };
+        if !on {
+            kernel()?;
+        }
         // The kernel takes over even from workers that do not answer.
         let engines = self.workers.bypass(on).map_err(|e| e.to_string());
-        wire.set_bypass(on)
-            .map_err(|e| format!("switching the XDP program: {e}"))?;
+        if on {
+            kernel()?;
+        }
         engines
     }
 

@@ -10,15 +10,15 @@ use windlass_record::Chunk;
 
 use super::comparisons::{AutoReport, TrialAnswer, TrialsReport};
 use crate::events::EventReport;
-use crate::view::{AlgorithmReport, ViewQuery, ViewReport};
+use crate::view::{AlgorithmReport, FlowFilter, ViewQuery, ViewReport};
 use crate::{ExplainReport, FlowReport, OverviewReport, RuleReport, TenantReport};
 
 /// A request: `{"request":"flows"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]
 pub enum Request {
-    /// All governed flows.
-    Flows,
+    /// All governed flows, or those that a filter wants.
+    Flows(FlowFilter),
     /// All counters.
     Counters,
     /// What each tenant has sent.
@@ -132,11 +132,11 @@ impl Request {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum Answer {
-    /// All governed flows.
+    /// The governed flows that are wanted.
     Flows {
         /// In no particular order.
         flows: Vec<FlowReport>,
-        /// Connections whose flows are beyond what one answer holds.
+        /// Flows that are wanted, and beyond what one answer holds.
         omitted: u64,
     },
     /// All counters since the start, summed over the workers.

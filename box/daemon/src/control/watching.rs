@@ -12,7 +12,7 @@ use super::protocol::{Answer, EventsReport, FlowNow};
 use crate::command::FLOWS_PER_SHOT;
 use crate::overview::{OverviewReport, TrafficReport, WorkerReport, wire_bytes};
 use crate::settings::unix_ns;
-use crate::view::{Shot, ViewQuery};
+use crate::view::{Shot, ViewQuery, Wanted};
 use crate::{FlowReport, rules};
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
@@ -61,7 +61,7 @@ impl Handler {
     fn shot(&self) -> Result<Arc<Shot>, String> {
         let ask = || {
             self.with_live(|live| {
-                let flows = live.workers.flows(FLOWS_PER_SHOT);
+                let flows = live.workers.flows(&Wanted::default(), FLOWS_PER_SHOT);
                 flows.map_err(|e| e.to_string())
             })
         };

@@ -107,7 +107,7 @@ kinds! {
     ReloadFailed = "reload_failed", Error;
     /// Bypass is on: every flow passes untouched.
     BypassOn = "bypass_on", Warning;
-    /// Bypass is off: new connections are governed.
+    /// Bypass is off: connections are governed again.
     BypassOff = "bypass_off", Notice;
     /// A trial has begun.
     TrialStarted = "trial_started", Info;

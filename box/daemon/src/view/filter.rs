@@ -3,9 +3,6 @@
 use serde::{Deserialize, Serialize};
 use windlass_engine::{FlowInfo, LimitedBy};
 use windlass_policy::{Policy, Prefix};
-use windlass_wire::{Addr, FlowKey};
-
-use crate::FlowReport;
 
 /// Conditions of which all must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,125 +19,126 @@ pub struct FlowFilter {
     pub slow_bps: Option<u64>,
 }
 
-/// The same, read.
-#[derive(Clone, Debug)]
-pub(super) struct Wanted<'a> {
-    filter: &'a FlowFilter,
+/// The same, read: whether a flow is wanted can be told without the policy.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Wanted {
+    /// The numbers of the rule.
+    rules: Option<Vec<u16>>,
     client: Option<Prefix>,
-}
-
-/// What is asked about.
-struct Facts<'a> {
-    rule: Option<&'a str>,
-    receiver: Option<Addr>,
-    limited_by: &'a str,
-    delivery_rate_bps: u64,
+    limited_by: Option<LimitedBy>,
+    slow_bps: Option<u64>,
 }
 
 impl FlowFilter {
     /// # Errors
     /// The prefix is none, or nothing of that name limits flows.
     pub fn check(&self) -> Result<(), String> {
-        self.read().map(drop)
+        self.client()?;
+        self.limited_by().map(drop)
     }
 
-    /// Whether all conditions hold; a filter that is wrong wants nothing.
-    pub fn wants(&self, flow: &FlowReport) -> bool {
-        let key = flow.flow.parse::<FlowKey>();
-        let facts = Facts {
-            rule: flow.rule.as_deref(),
-            receiver: key.ok().map(|key| key.dst),
-            limited_by: &flow.limited_by,
-            delivery_rate_bps: flow.figures.delivery_rate_bps,
-        };
-        self.read().is_ok_and(|wanted| wanted.holds(&facts))
-    }
-
-    pub(super) fn read(&self) -> Result<Wanted<'_>, String> {
-        let client = self.client.as_ref().map(|text| {
+    fn client(&self) -> Result<Option<Prefix>, String> {
+        let read = |text: &String| {
             let wrong = |_| format!("\"{text}\" is no address or prefix (192.0.2.0/24)");
             text.parse::<Prefix>().map_err(wrong)
-        });
-        let known = LimitedBy::ALL.iter().map(|by| by.name());
-        if let Some(by) = &self.limited_by
-            && !known.clone().any(|name| name == by)
-        {
-            let known: Vec<&str> = known.collect();
-            return Err(format!(
-                "nothing called \"{by}\" limits flows: {}",
+        };
+        self.client.as_ref().map(read).transpose()
+    }
+
+    fn limited_by(&self) -> Result<Option<LimitedBy>, String> {
+        let Some(name) = &self.limited_by else {
+            return Ok(None);
+        };
+        let found = LimitedBy::ALL.iter().find(|by| by.name() == name);
+        found.map(|by| Some(*by)).ok_or_else(|| {
+            let known: Vec<&str> = LimitedBy::ALL.iter().map(|by| by.name()).collect();
+            format!(
+                "nothing called \"{name}\" limits flows: {}",
                 known.join(", ")
-            ));
-        }
+            )
+        })
+    }
+
+    /// # Errors
+    /// Those of [`FlowFilter::check`].
+    pub(crate) fn read(&self, policy: &Policy) -> Result<Wanted, String> {
+        let numbers = |name: &String| {
+            let rules = (0..).zip(policy.rules());
+            let so_called = rules.filter(|(_, rule)| rule.name == *name);
+            so_called.map(|(number, _)| number).collect()
+        };
         Ok(Wanted {
-            filter: self,
-            client: client.transpose()?,
+            rules: self.rule.as_ref().map(numbers),
+            client: self.client()?,
+            limited_by: self.limited_by()?,
+            slow_bps: self.slow_bps,
         })
     }
 }
 
-impl Wanted<'_> {
-    pub(super) fn wants(&self, info: &FlowInfo, policy: &Policy) -> bool {
-        self.holds(&Facts {
-            rule: info.rule.and_then(|number| policy.rule_name(number)),
-            receiver: Some(info.key.dst),
-            limited_by: info.limited_by.name(),
-            delivery_rate_bps: info.figures.delivery_rate_bps,
-        })
-    }
-
-    fn holds(&self, facts: &Facts<'_>) -> bool {
-        let filter = self.filter;
+impl Wanted {
+    pub(crate) fn wants(&self, info: &FlowInfo) -> bool {
         // A sender that has nothing to send is not slow.
         let slow = |rate: u64| {
-            facts.limited_by != LimitedBy::Sender.name() && facts.delivery_rate_bps < rate
+            info.limited_by != LimitedBy::Sender && info.figures.delivery_rate_bps < rate
         };
-        let rule = |name: &str| facts.rule == Some(name);
-        let client = |prefix: Prefix| facts.receiver.is_some_and(|addr| prefix.contains(addr));
-        filter.rule.as_deref().is_none_or(rule)
-            && self.client.is_none_or(client)
-            && filter
-                .limited_by
-                .as_ref()
-                .is_none_or(|by| facts.limited_by == by)
-            && filter.slow_bps.is_none_or(slow)
+        let governs = |rules: &Vec<u16>| info.rule.is_some_and(|rule| rules.contains(&rule));
+        self.rules.as_ref().is_none_or(governs)
+            && self
+                .client
+                .is_none_or(|prefix| prefix.contains(info.key.dst))
+            && self.limited_by.is_none_or(|by| info.limited_by == by)
+            && self.slow_bps.is_none_or(slow)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use windlass_engine::FlowFigures;
+    use windlass_cc::Catalog;
+    use windlass_policy::Config;
 
     use super::*;
+    use crate::control::tests::info;
 
-    fn flow() -> FlowReport {
-        FlowReport {
-            flow: "10.0.0.1:443>192.0.2.7:5555@7".to_owned(),
-            rule: Some("web".to_owned()),
-            limited_by: "cwnd".to_owned(),
-            figures: FlowFigures {
-                delivery_rate_bps: 900_000,
-                ..FlowFigures::default()
-            },
-            ..FlowReport::default()
-        }
+    fn policy() -> Policy {
+        let rules =
+            "version = 1\n[[rule]]\nname = \"mail\"\nports = [25]\n[[rule]]\nname = \"web\"\n";
+        let config = Config::parse(rules, "test.toml", &Catalog::new());
+        config.expect("rules").policy()
+    }
+
+    fn flow() -> FlowInfo {
+        let mut info = info(5555);
+        (info.rule, info.limited_by) = (Some(1), LimitedBy::Cwnd);
+        info.figures.delivery_rate_bps = 900_000;
+        info
+    }
+
+    fn wants(filter: &FlowFilter, flow: &FlowInfo) -> bool {
+        filter.read(&policy()).expect("it is right").wants(flow)
     }
 
     #[test]
     fn a_flow_must_meet_all_conditions() {
+        let receiver = flow().key.dst.to_string();
         let all = || FlowFilter {
             rule: Some("web".to_owned()),
-            client: Some("192.0.2.0/24".to_owned()),
+            client: Some(receiver.clone()),
             limited_by: Some("cwnd".to_owned()),
             slow_bps: Some(1_000_000),
         };
-        assert!(all().wants(&flow()) && FlowFilter::default().wants(&FlowReport::default()));
+        assert!(wants(&all(), &flow()) && wants(&FlowFilter::default(), &info(5000)));
         let others = [
             FlowFilter {
                 rule: Some("mail".to_owned()),
                 ..all()
             },
             FlowFilter {
-                client: Some("10.0.0.1".to_owned()),
+                rule: Some("nobody's".to_owned()),
+                ..all()
+            },
+            FlowFilter {
+                client: Some("203.0.113.0/24".to_owned()),
                 ..all()
             },
             FlowFilter {
@@ -153,17 +151,17 @@ mod tests {
             },
         ];
         for (number, other) in others.iter().enumerate() {
-            assert!(!other.wants(&flow()), "{number}");
+            assert!(!wants(other, &flow()), "{number}");
         }
-        let idle = FlowReport {
-            limited_by: "sender".to_owned(),
+        let idle = FlowInfo {
+            limited_by: LimitedBy::Sender,
             ..flow()
         };
         let slow = FlowFilter {
             slow_bps: Some(u64::MAX),
             ..FlowFilter::default()
         };
-        assert!(slow.wants(&flow()) && !slow.wants(&idle));
+        assert!(wants(&slow, &flow()) && !wants(&slow, &idle));
     }
 
     #[test]
@@ -178,6 +176,6 @@ mod tests {
             ..FlowFilter::default()
         };
         assert!(by.check().unwrap_err().contains("receiver"));
-        assert!(!by.wants(&flow()));
+        assert!(by.read(&policy()).is_err());
     }
 }

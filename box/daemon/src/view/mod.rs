@@ -11,5 +11,6 @@ mod sampler;
 
 pub use algorithms::AlgorithmReport;
 pub use filter::FlowFilter;
+pub(crate) use filter::Wanted;
 pub use query::{Order, ROWS_MAX, ViewQuery, ViewReport, ViewRow};
 pub(crate) use sampler::{Sampler, Shot};

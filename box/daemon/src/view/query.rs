@@ -82,7 +82,7 @@ pub struct ViewReport {
     pub flows: u64,
     /// Of these, so many are wanted.
     pub matching: u64,
-    /// Connections that were not looked at, because there are too many.
+    /// Flows that were not looked at, because there are too many.
     pub omitted: u64,
     /// What the wanted flows move together, bit/s.
     pub rate_bps: u64,
@@ -107,10 +107,10 @@ impl Shot {
     /// # Errors
     /// The filter is wrong.
     pub(crate) fn view(&self, query: &ViewQuery, policy: &Policy) -> Result<ViewReport, String> {
-        let wanted = query.filter.read()?;
+        let wanted = query.filter.read(policy)?;
         let all = self.flows.iter().zip(&self.rates_bps);
         let mut matching: Vec<(&FlowInfo, Option<u64>)> = all
-            .filter(|(info, _)| wanted.wants(info, policy))
+            .filter(|(info, _)| wanted.wants(info))
             .map(|(info, rate)| (info, *rate))
             .collect();
         let moved: u64 = matching.iter().filter_map(|(_, rate)| *rate).sum();

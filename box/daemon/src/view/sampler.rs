@@ -29,7 +29,7 @@ pub(crate) struct Shot {
     pub flows: Vec<FlowInfo>,
     /// What each of them has moved since the shot before, bit/s; `None`: it was not there then.
     pub rates_bps: Vec<Option<u64>>,
-    /// Connections that were not looked at.
+    /// Flows that were not looked at.
     pub omitted: u64,
 }
 

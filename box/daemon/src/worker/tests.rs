@@ -5,18 +5,19 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use windlass_cc::Catalog;
-use windlass_engine::{AlgorithmId, Limits, Pool, Verdict};
+use windlass_engine::{AlgorithmId, FlowInfo, Limits, Pool, Verdict};
 use windlass_io::DriverStats;
 use windlass_policy::{Config, RecorderConfig};
 use windlass_record::Collector;
 use windlass_wire::{Addr, Flags, FlowKey, FrameSpec, OptionWriter};
 
 use super::*;
-use crate::command::Workers;
+use crate::command::{FLOWS_PER_ANSWER, Workers};
 use crate::control::tests::handler;
 use crate::control::{Answer, Handler, Request};
 use crate::metrics::{self, Format};
 use crate::recorder;
+use crate::view::{FlowFilter, Wanted};
 
 type Sent = Arc<Mutex<Vec<(Side, Vec<u8>)>>>;
 
@@ -146,7 +147,13 @@ fn packets_from_inside_go_first_and_all_leave_by_the_other_side() {
     assert!(!status.bypass);
     workers.bypass(true).unwrap();
     assert!(workers.status().unwrap()[0].bypass);
-    assert!(workers.flows(10).unwrap().flows.is_empty());
+    assert!(
+        workers
+            .flows(&Wanted::default(), 10)
+            .unwrap()
+            .flows
+            .is_empty()
+    );
     workers.stop();
     thread.join().unwrap().unwrap();
     let order: Vec<(Side, u8)> = sent
@@ -230,15 +237,15 @@ fn a_driver_that_fails_ends_the_worker_with_its_error() {
     assert_eq!(ended.unwrap_err().raw_os_error(), Some(nix::libc::ENETDOWN));
 }
 
-/// The three segments that open this connection, from a client outside to a server inside.
+/// The three segments that open this connection, from one of two clients outside to a server inside.
 fn handshake(number: u32) -> [(Side, Vec<u8>); 3] {
     let addr = |ip: [u8; 4]| Addr::from(std::net::IpAddr::from(ip));
-    let [_, high, middle, low] = (number / 50_000).to_be_bytes();
+    let [_, high, middle, low] = (number / 17_000).to_be_bytes();
     let from_server = FlowKey {
         src: addr([10, 0, 0, 1]),
         dst: addr([100, high, middle, low]),
         src_port: 443,
-        dst_port: (number % 50_000) as u16 + 10_000,
+        dst_port: (number % 17_000) as u16 + 10_000,
         vlan: 0,
         inner_vlan: 0,
     };
@@ -296,8 +303,8 @@ fn all_flows_are_told_in_short_parts() {
     let (_, engine) = with_connections();
     let mut telling = Telling::default();
     let (answer, answers) = std::sync::mpsc::channel();
-    telling.ask(usize::MAX, answer.clone());
-    telling.ask(1000, answer);
+    telling.ask(Wanted::default(), usize::MAX, answer.clone());
+    telling.ask(Wanted::default(), 1000, answer);
     let mut parts = Vec::new();
     loop {
         let start = Instant::now();
@@ -314,16 +321,41 @@ fn all_flows_are_told_in_short_parts() {
     assert_eq!((keys.len(), all.omitted), (CONNECTIONS as usize, 0));
     let some = answers.recv().unwrap();
     assert_eq!(some.flows.len() + some.omitted, CONNECTIONS as usize);
-    assert!(
-        (1000..1200).contains(&some.flows.len()),
-        "{}",
-        some.flows.len()
-    );
+    assert_eq!(some.flows.len(), 1000);
     assert!(!telling.tell(&engine), "nobody asks any more");
     parts.sort_unstable();
     let (median, longest) = (parts[parts.len() / 2], parts[parts.len() - 1]);
     eprintln!("{} parts: {median:?}, {longest:?} at most", parts.len());
     assert!(median < LIMIT, "{median:?}");
+}
+
+/// What is wanted is found behind more flows than one answer holds.
+#[test]
+fn a_filter_comes_before_the_cut() {
+    let (_, engine) = with_connections();
+    let all: Vec<FlowInfo> = engine.flows().collect();
+    let last = all.last().expect("there are flows").key.dst;
+    let so_many = all.iter().filter(|info| info.key.dst == last).count();
+    assert!(all.len() > 4 * FLOWS_PER_ANSWER && so_many < FLOWS_PER_ANSWER);
+    let policy = windlass_policy::Config::default().policy();
+    let ask = |client: String, most| {
+        let filter = FlowFilter {
+            client: Some(client),
+            ..FlowFilter::default()
+        };
+        let (mut telling, (answer, answers)) = (Telling::default(), std::sync::mpsc::channel());
+        telling.ask(filter.read(&policy).expect("a filter"), most, answer);
+        while telling.tell(&engine) {}
+        let told = answers.recv().expect("an answer");
+        (told.flows.len(), told.omitted)
+    };
+    assert_eq!(ask(last.to_string(), FLOWS_PER_ANSWER), (so_many, 0));
+    assert_eq!(ask(last.to_string(), 0), (0, so_many));
+    let rest = all.len() - FLOWS_PER_ANSWER;
+    assert_eq!(
+        ask("0.0.0.0/0".to_owned(), FLOWS_PER_ANSWER),
+        (FLOWS_PER_ANSWER, rest)
+    );
 }
 
 /// `cargo test -p windlass-daemon a_scrape_with -- --nocapture` prints how long one takes.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-use aya::maps::{Array, HashMap, Map, MapData};
+use aya::maps::{Array, HashMap, Map, MapData, MapError};
 use windlass_engine::Side;
 use windlass_wire::FlowKey;
 
@@ -59,6 +59,13 @@ impl Switches {
             None => self.followed.remove(&key),
         };
         done.map_err(io::Error::other)
+    }
+
+    /// Packets of the connection would be taken: nothing has begun or ended it while everything passed.
+    pub(crate) fn follows(&self, key: &FlowKey) -> bool {
+        let all = self.control.get(&(Control::AllFlows as u32), 0);
+        let found = self.followed.get(&flow_key(key), 0);
+        all.is_ok_and(|all| all != 0) || !matches!(found, Err(MapError::KeyNotFound))
     }
 
     /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.

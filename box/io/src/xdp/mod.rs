@@ -277,6 +277,10 @@ impl Driver for XdpDriver {
         self.not_followed += u64::from(number.is_some() && done.is_err());
     }
 
+    fn follows(&self, key: &FlowKey) -> bool {
+        self.switches.follows(key)
+    }
+
     fn limit_syns(&mut self, flood: bool) {
         let rate = match flood {
             true if self.syns_per_second > 0 => (self.syns_per_second / FLOOD_DIVISOR).max(1),

@@ -302,11 +302,16 @@ impl Gate {
         near(segment.seq, sender.nxt) && near(segment.ack, receiver.nxt)
     }
 
-    fn note_beyond(&mut self, from: Side, segment: &Segment) {
+    /// It acknowledges, at a place where its receiver takes it, what has not been sent here.
+    pub(super) fn acks_beyond(&self, from: Side, segment: &Segment) -> bool {
         let receiver = &self.ends[from.other().index()];
         let within =
             seq::reaches(segment.seq, receiver.acked) && seq::reaches(receiver.edge, segment.seq);
-        if within && seq::later(segment.ack, receiver.nxt) {
+        within && seq::later(segment.ack, receiver.nxt)
+    }
+
+    fn note_beyond(&mut self, from: Side, segment: &Segment) {
+        if self.acks_beyond(from, segment) {
             self.ends[from.index()].beyond = Some(segment.ack);
         }
     }
@@ -361,7 +366,7 @@ impl Gate {
         if receiver
             .unsure
             .as_deref()
-            .is_some_and(|&(nxt, until)| seq::later(segment.ack, nxt) || now >= until)
+            .is_some_and(|&(_, until)| now >= until)
         {
             receiver.unsure = None;
         }
@@ -417,6 +422,15 @@ impl Gate {
             reached,
             tsval: stamps.map(|stamps| stamps.val),
             tsecr: stamps.map(|stamps| stamps.ecr),
+        }
+    }
+
+    /// The ends have gone on to what they say now by an unknown number of bytes: whether a number of before is before one of
+    /// now cannot be told.
+    pub(super) fn forget_before(&mut self, ends: &[Known; 2]) {
+        for (end, known) in self.ends.iter_mut().zip(ends) {
+            (end.edge, end.reach) = (known.edge, known.edge);
+            (end.probed, end.beyond) = (known.nxt, None);
         }
     }
 

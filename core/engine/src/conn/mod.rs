@@ -10,6 +10,7 @@ mod handshake;
 mod introduction;
 mod lifetime;
 mod refusal;
+mod rest;
 mod sight;
 mod stranger;
 mod syn;
@@ -391,6 +392,20 @@ impl Conn {
 
     /// Sends what waits, holds nothing more, passes everything from here on.
     pub(crate) fn let_go<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
+        self.break_off_transfers(ctx, reason);
+        if let Some(copy) = self.syn_copy.take() {
+            ctx.pool.free(copy.pkt);
+        }
+        for flow in self.flows.iter_mut().flatten() {
+            flow.release_all(ctx, reason);
+        }
+        if let Some(peer) = &mut self.peer {
+            peer.stop();
+        }
+        self.pass.get_or_insert(reason);
+    }
+
+    fn break_off_transfers<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
         for side in [Side::Inside, Side::Outside] {
             let key = self.key_from(side);
             let Some(flow) = &mut self.flows[side.index()] else {
@@ -405,16 +420,6 @@ impl Conn {
                 ctx.policy.learn(&verdict, &key, &transfer, ctx.now);
             }
         }
-        if let Some(copy) = self.syn_copy.take() {
-            ctx.pool.free(copy.pkt);
-        }
-        for flow in self.flows.iter_mut().flatten() {
-            flow.release_all(ctx, reason);
-        }
-        if let Some(peer) = &mut self.peer {
-            peer.stop();
-        }
-        self.pass.get_or_insert(reason);
     }
 
     /// True once, when its handshake is not under way any more, or does not matter.

@@ -36,7 +36,9 @@ impl Conn {
         pkt: Pkt,
         refusal: Refusal,
     ) {
-        if self.doubts_sight(from) {
+        let unseen = refusal == Refusal::Unacceptable(PassReason::UnacceptableAck)
+            && self.acks_what_went_by(from, segment);
+        if unseen || self.doubts_sight(from) {
             self.lose_sight(ctx);
             return self.pass_out_of_sight(ctx, from, segment, pkt);
         }

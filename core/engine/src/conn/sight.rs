@@ -2,7 +2,7 @@
 //! and the kernel forwarded them.
 //!
 //! Nothing is believed until a segment of either end agrees with one of the other: each acknowledges
-//! what the other has sent. From there the box follows the connection again.
+//! what the other has sent, and echoes no time that is newer. From there the box follows the connection again.
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
@@ -27,11 +27,7 @@ impl Known {
     /// What is known of an end once a segment says this, if it can have been sent after `before` was
     /// known. It may be a retransmission.
     pub(super) fn after(mut self, before: &Known) -> Option<Known> {
-        let clock_goes_on = match (before.tsval, self.tsval) {
-            (Some(before), Some(now)) => !seq::later(before, now),
-            (Some(_), None) => false,
-            (None, _) => true,
-        };
+        let clock_goes_on = self.is_no_older(before);
         if goes_on(self.nxt, before.nxt, FLIGHT_MAX_BYTES) {
             self.nxt = before.nxt;
         }
@@ -43,6 +39,15 @@ impl Known {
             && goes_on(before.nxt, self.nxt, UNSEEN_MAX_BYTES)
             && goes_on(before.acked, self.acked, UNSEEN_MAX_BYTES);
         plausible.then_some(self)
+    }
+
+    /// Its clock goes on from there.
+    fn is_no_older(&self, before: &Known) -> bool {
+        match (before.tsval, self.tsval) {
+            (Some(before), Some(now)) => !seq::later(before, now),
+            (Some(_), None) => false,
+            (None, _) => true,
+        }
     }
 }
 
@@ -78,7 +83,13 @@ impl Sight {
             },
             false => of,
         };
-        (acks(&inside, &outside) && acks(&outside, &inside))
+        // An echo of a newer time says that what is known of the other end is old.
+        let echoes = |by: &Known, of: &Known| {
+            let stamps = by.tsecr.zip(of.tsval);
+            stamps.is_none_or(|(echo, newest)| !seq::later(echo, newest))
+        };
+        let agree = |by, of| acks(by, of) && echoes(by, of);
+        (agree(&inside, &outside) && agree(&outside, &inside))
             .then(|| [sent(inside, &outside), sent(outside, &inside)])
     }
 }
@@ -134,6 +145,12 @@ impl Conn {
         flow.is_some_and(|flow| segment.flags.has(Flags::ACK) && flow.has_not_seen(segment.ack))
     }
 
+    /// The same of what no packet has told of: it was sent while nobody looked.
+    pub(super) fn acks_what_went_by(&self, from: Side, segment: &Segment) -> bool {
+        let gate = self.gate.as_deref();
+        self.is_resumed() && gate.is_some_and(|gate| gate.acks_beyond(from, segment))
+    }
+
     /// Of those that are followed again, three refused segments in a row of one end say that something was missed.
     pub(super) fn doubts_sight(&self, from: Side) -> bool {
         self.is_resumed() && self.gate.as_ref().is_some_and(|gate| gate.is_at_odds(from))
@@ -162,20 +179,30 @@ impl Conn {
         if segment.flags.has(Flags::SYN) {
             return self.begins_anew(from, segment);
         }
+        let resting = self.is_resting();
         let (Some(sight), Some(gate)) = (&mut self.sight, &mut self.gate) else {
             return true;
         };
         if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
             return false;
         }
-        let before = sight.newest[from.index()].unwrap_or_else(|| gate.known(from));
-        let Some(known) = gate.known_by(from, segment).after(&before) else {
+        let newest = sight.newest[from.index()];
+        let before = newest.unwrap_or_else(|| gate.known(from));
+        let said = gate.known_by(from, segment);
+        // How far the ends have gone on in a bypass, nobody knows.
+        let anew = (resting && said.is_no_older(&before)).then_some(said);
+        let goes_on = said.after(&before).filter(|_| !resting || newest.is_some());
+        let Some(known) = goes_on.or(anew) else {
             return false;
         };
         sight.newest[from.index()] = Some(known);
         let Some(agreed) = sight.agreed() else {
             return false;
         };
+        if resting {
+            gate.forget_before(&agreed);
+            self.pass = None;
+        }
         gate.resume(ctx.now, agreed);
         self.sight = None;
         for side in [Side::Inside, Side::Outside] {
@@ -231,6 +258,22 @@ mod tests {
             .agreed()
             .is_none()
         );
+    }
+
+    #[test]
+    fn an_echo_of_what_is_newer_says_that_the_other_is_old() {
+        let stamped = |known, val, ecr| Known {
+            tsval: Some(val),
+            tsecr: Some(ecr),
+            ..known
+        };
+        let agreed = |echo| {
+            let inside = stamped(known(5000, 70), 10, echo);
+            let newest = [Some(inside), Some(stamped(known(70, 4000), 200, 9))];
+            Sight { newest, until: 0 }.agreed().is_some()
+        };
+        assert!(agreed(200) && agreed(150));
+        assert!(!agreed(201));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use windlass_wire::FlowKey;
 
 use super::Engine;
-use crate::counters::Counters;
+use crate::conn::Conn;
+use crate::counters::{Counters, PassReason};
 use crate::{FlowInfo, Histograms, TenantInfo};
 
 impl Engine {
@@ -44,7 +45,7 @@ impl Engine {
 
     /// The governed flows of each connection.
     pub fn flows_of_each(&self) -> impl Iterator<Item = impl Iterator<Item = FlowInfo> + '_> + '_ {
-        self.conns.iter().map(|(_, conn)| conn.infos())
+        self.conns.iter().map(|(_, conn)| self.infos(conn))
     }
 
     /// The governed flows of the connections from this place of the table on, with their places: whoever comes again with
@@ -55,13 +56,25 @@ impl Engine {
     ) -> impl Iterator<Item = (usize, impl Iterator<Item = FlowInfo> + '_)> + '_ {
         let places = place..self.conns.capacity();
         let there = places.filter_map(|at| Some((at, self.conns.get(at)?)));
-        there.map(|(at, conn)| (at, conn.infos()))
+        there.map(|(at, conn)| (at, self.infos(conn)))
+    }
+
+    /// What rests, passes because of the bypass while that is on.
+    fn infos<'a>(&self, conn: &'a Conn) -> impl Iterator<Item = FlowInfo> + use<'a> {
+        let rests = self.told.bypass && conn.is_resting();
+        conn.infos().map(move |info| FlowInfo {
+            pass: match rests {
+                true => Some(PassReason::Bypass),
+                false => info.pass,
+            },
+            ..info
+        })
     }
 
     /// The flow of this name, if it is governed.
     pub fn flow(&self, key: &FlowKey) -> Option<FlowInfo> {
         let index = self.whole(&key.canonical().0)?;
         let conn = self.conns.get(index as usize)?;
-        conn.infos().find(|info| info.key == *key)
+        self.infos(conn).find(|info| info.key == *key)
     }
 }

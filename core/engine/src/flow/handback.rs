@@ -117,13 +117,7 @@ impl Flow {
             return;
         }
         self.break_off_transfer(self.acked_at);
-        while let Some(index) = self.board.unsent() {
-            if self.board.piece(index).pkt.is_none() {
-                break;
-            }
-            self.transmit(ctx, index, Why::First);
-        }
-        self.release_pending(ctx);
+        self.send_what_waits(ctx);
         self.free_packets(ctx, self.board.len());
         ctx.held.segments -= self.board.release();
         if let Some(copies) = self.copies.edit_known() {
@@ -135,6 +129,20 @@ impl Flow {
             self.timers.probe_at,
             self.timers.rack_at,
         ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
+    }
+
+    /// Sends all data that wait, and the ACK that does.
+    pub(crate) fn send_what_waits<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        if self.hands.pass.is_some() {
+            return;
+        }
+        while let Some(index) = self.board.unsent() {
+            if self.board.piece(index).pkt.is_none() {
+                break;
+            }
+            self.transmit(ctx, index, Why::First);
+        }
+        self.release_pending(ctx);
     }
 
     /// The receiver has given up: what has not been sent is not sent any more.

@@ -6,6 +6,11 @@ use crate::context::Context;
 use crate::maybe::Maybe;
 use crate::{Pool, seq};
 
+/// All sequence numbers.
+const NUMBERS: u64 = 1 << 32;
+/// An edge that was shown may lie beyond the receiver's by less than this (RFC 7323 §2.3), bytes.
+const ROUNDING: u64 = 1 << 15;
+
 impl Flow {
     /// Everything that was known of what is under way is forgotten. Nothing is sent: both ends have had
     /// their own way to repair it.
@@ -44,12 +49,16 @@ impl Flow {
             return;
         }
         let near = self.board.una();
-        let offset = |number| seq::offset(self.setup.iss, number, near);
-        let (Some(una), Some(nxt), Some(edge)) = (
-            offset(receiver.acked),
-            offset(sender.nxt),
-            offset(receiver.edge),
-        ) else {
+        let offsets = |near: u64| {
+            let offset = |number| seq::offset(self.setup.iss, number, near);
+            let (una, nxt) = (offset(receiver.acked)?, offset(sender.nxt)?);
+            Some((una, nxt, offset(receiver.edge)?))
+        };
+        // Neither end goes back: what seems to lie behind has gone round.
+        let is_on =
+            |&(una, _, edge): &(u64, u64, u64)| una >= near && edge + ROUNDING >= self.view.edge();
+        let on = offsets(near).filter(is_on);
+        let Some((una, nxt, edge)) = on.or_else(|| offsets(near + NUMBERS)) else {
             return;
         };
         self.board.resume(una, nxt);

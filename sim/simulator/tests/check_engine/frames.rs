@@ -124,7 +124,7 @@ fn partial_checksums_stay_partial() {
 }
 
 /// Bypass in mid-flow: what waits leaves in order, nothing stays held, everything passes from then
-/// on, and still does when the bypass ends, for its packets were not seen.
+/// on, and still does when the bypass ends, until the other end has been seen too.
 #[test]
 fn bypass_lets_go_of_everything() {
     let mut bench = Bench::new(bbr());
@@ -159,5 +159,32 @@ fn bypass_lets_go_of_everything() {
         assert_eq!(out.len(), 1);
         assert_eq!(out[0].1, ack.build());
     }
-    assert_eq!(passed(&bench, PassReason::Bypass), 2);
+    let reasons = [PassReason::Bypass, PassReason::OutOfSight];
+    assert_eq!(reasons.map(|reason| passed(&bench, reason)), [1, 1]);
+}
+
+/// Who ends a connection during a bypass has ended what is known of it.
+#[test]
+fn a_connection_that_is_reset_in_a_bypass_is_forgotten() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    let bypass = |bench: &mut Bench, on| {
+        let (now, pool) = (bench.now, &mut bench.pool);
+        bench.engine.set_bypass(on, now, pool, &mut Vec::new());
+    };
+    bypass(&mut bench, true);
+    assert_eq!(bench.engine.connections(), 1);
+    let everybody = bench.engine.forget_renamed((0, 10), |_| true);
+    assert_eq!((everybody, bench.engine.connections()), (0, 1));
+    let reset = bench.spec(Side::Outside, Flags::RST, 1, 1, 0);
+    bench.put(Side::Outside, &reset);
+    assert_eq!(bench.engine.connections(), 0);
+    bypass(&mut bench, false);
+
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bypass(&mut bench, true);
+    bypass(&mut bench, false);
+    bench.engine.forget_renamed((0, 10), |_| false);
+    assert_eq!(bench.engine.connections(), 0);
 }

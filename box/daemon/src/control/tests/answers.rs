@@ -9,7 +9,9 @@ use crate::advice::{advice_on, advice_until};
 #[test]
 fn flows_of_all_workers_come_with_units_and_rule() {
     let fake = Fake::start(false);
-    let Ok(Answer::Flows { mut flows, omitted }) = ask(&fake.path(), Request::Flows) else {
+    let Ok(Answer::Flows { mut flows, omitted }) =
+        ask(&fake.path(), Request::Flows(FlowFilter::default()))
+    else {
         panic!("no flows");
     };
     flows.sort_by(|a, b| a.flow.cmp(&b.flow));
@@ -151,7 +153,7 @@ fn bypass_reaches_all_workers_before_the_kernel_takes_over() {
     let log = fake.log.lock().unwrap().join(", ");
     assert_eq!(
         log,
-        "worker true, worker true, kernel true, worker false, worker false, kernel false"
+        "worker true, worker true, kernel true, kernel false, worker false, worker false"
     );
 }
 
@@ -162,7 +164,8 @@ fn another_policy_reaches_all_workers_and_names_the_flows() {
     assert_eq!(apply(&fake, config).unwrap(), Answer::Applied { rules: 1 });
     let log = fake.log.lock().unwrap().join(", ");
     assert_eq!(log, "policy Some([443]), policy Some([443])");
-    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows(FlowFilter::default()))
+    else {
         panic!("no flows");
     };
     assert_eq!(flows[0].rule.as_deref(), Some("web"));
@@ -258,7 +261,7 @@ fn several_requests_share_a_connection() {
 #[test]
 fn a_worker_that_has_panicked_is_told_and_the_others_answer() {
     let fake = Fake::start(true);
-    let flows = || ask(&fake.path(), Request::Flows);
+    let flows = || ask(&fake.path(), Request::Flows(FlowFilter::default()));
     assert!(
         flows().is_err(),
         "one that is silent is no worker that has panicked"

@@ -31,6 +31,7 @@ use super::*;
 use crate::RunError;
 use crate::command::{Command, Flows, Status, Workers};
 use crate::upgrade::Upgrade;
+use crate::view::FlowFilter;
 
 struct FakeWire(Arc<Mutex<Vec<String>>>);
 
@@ -205,7 +206,7 @@ impl Fake {
                             let found = (key == info(5000).key && number == 0).then(|| info(5000));
                             answer.send(found.map(Box::new)).unwrap();
                         }
-                        Command::Flows(_, answer) => {
+                        Command::Flows(_, _, answer) => {
                             let flows = vec![info(5000 + number as u16)];
                             answer.send(Flows { flows, omitted: 2 }).unwrap();
                         }

@@ -120,7 +120,11 @@ fn a_live_socket_is_respected_and_a_stale_one_replaced() {
 /// What has been left to the kernel at the start decides, not the policy before.
 #[test]
 fn nobody_there_is_said_with_the_path() {
-    let error = ask("/nonexistent/w.sock".as_ref(), Request::Flows).unwrap_err();
+    let error = ask(
+        "/nonexistent/w.sock".as_ref(),
+        Request::Flows(FlowFilter::default()),
+    )
+    .unwrap_err();
     assert!(matches!(error, AskError::NotRunning { .. }));
     assert!(error.to_string().contains("/nonexistent/w.sock"));
 }

@@ -9,7 +9,11 @@ fn without_workers_every_request_has_an_answer() {
     let fake = Fake::start(false);
     let live = fake.handler.live.write().unwrap().take();
     fake.handler.condition().waiting = Some("interface wan is gone".to_owned());
-    for request in [Request::Flows, Request::Counters, Request::Tenants] {
+    for request in [
+        Request::Flows(FlowFilter::default()),
+        Request::Counters,
+        Request::Tenants,
+    ] {
         let error = ask(&fake.path(), request).unwrap_err().to_string();
         assert!(error.contains("interface wan is gone"), "{error}");
     }
@@ -24,7 +28,8 @@ fn without_workers_every_request_has_an_answer() {
 
     *fake.handler.live.write().unwrap() = live;
     fake.handler.condition().waiting = None;
-    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows) else {
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows(FlowFilter::default()))
+    else {
         panic!("no flows");
     };
     assert_eq!(flows[0].rule.as_deref(), Some("web"));

@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use windlass_daemon::FlowReport;
 use windlass_daemon::control::{Answer, Request};
+use windlass_daemon::view::FlowFilter;
 use windlass_experiment::observed::Usage;
 use windlass_experiment::setup::{PathBox, Record};
 
@@ -147,7 +148,7 @@ impl Running {
                 .map(|(name, n)| (format!("far_{name}"), n));
             said.counters.extend(named);
         }
-        if let Answer::Flows { flows, .. } = windlass.ask(Request::Flows)? {
+        if let Answer::Flows { flows, .. } = windlass.ask(Request::Flows(FlowFilter::default()))? {
             said.flows = flows.into_iter().map(|f| (f.flow.clone(), f)).collect();
         }
         Ok(said)
