@@ -4,13 +4,15 @@ CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
 .PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench fuzz clean reproduce-tcon reproduce-grid \
-        packages sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
+        packages test-packages test-guest sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
 	@echo 'make demo    a download through Windlass beside native CUBIC and native BBR (about six minutes)'
 	@echo 'make test    formatting, lints, all tests, fuzz corpora (needs root for the network tests)'
 	@echo 'make docs    the manual as a book, in out/docs/html; a broken link fails'
 	@echo 'make packages    .deb and .rpm of windlass and windlass-lab, and what they are made of (SBOM), in out/packages'
+	@echo 'make test-packages   the packages installed, upgraded, removed and purged, over a copy of this machine (needs root)'
+	@echo 'make test-guest      the package in a Debian with systemd that is started for it (needs root and QEMU; minutes)'
 	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make claims  figures of the manual, beside what the simulator says now (ten minutes on two idle cores)'
@@ -129,6 +131,16 @@ packages: tools $(if $(PROGRAMS),,build)
 	@for folder in box/cli lab/backends; do $(CARGO) generate-rpm -p $$folder -o out/packages/ || exit 1; done
 	@$(MAKE) --no-print-directory sbom
 	@ls -l out/packages/*.deb out/packages/*.rpm out/packages/*.cdx.json
+
+# Both make the packages where there are none, and say "skipped: REASON" where they cannot run.
+PACKAGES_THERE = $(wildcard out/packages/windlass_*.deb)
+
+test-packages: $(if $(PACKAGES_THERE),,packages)
+	packaging/test-packages
+
+# A guest starts from the kernel that the laboratory fetches; KERNEL=FOLDER names another.
+test-guest: $(if $(PACKAGES_THERE),,packages)
+	packaging/test-guest
 
 # What each program is made of: CycloneDX.
 sbom: tools

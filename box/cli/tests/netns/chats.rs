@@ -36,32 +36,22 @@ impl Chats {
                 });
             }
         });
-        let client = |number: usize| {
-            let over = Arc::clone(&over);
-            lab.spawn("b", move || {
-                let mut stream = TcpStream::connect(address).unwrap();
-                stream
-                    .set_read_timeout(Some(Duration::from_secs(20)))
-                    .unwrap();
-                let mut said = 0u8;
-                loop {
-                    said = said.wrapping_add(1);
-                    stream.write_all(&[said; WORD_BYTES]).unwrap();
-                    let mut word = [0; WORD_BYTES];
-                    stream.read_exact(&mut word).expect("an answer");
-                    assert_eq!(word, [said; WORD_BYTES]);
-                    let silent = !number.is_multiple_of(2);
-                    while !over.load(Ordering::Acquire) && silent {
-                        thread::sleep(PAUSE);
-                    }
-                    if over.load(Ordering::Acquire) && said > 1 {
-                        return;
-                    }
-                    thread::sleep(PAUSE);
-                }
-            })
+        // One after the other: where the server's queue overflows, a first round trip takes a second, and the client's time-out
+        // three of them for minutes.
+        let connect = move |_| {
+            let stream = TcpStream::connect(address).unwrap();
+            let patience = Some(Duration::from_secs(20));
+            stream.set_read_timeout(patience).unwrap();
+            exchange(&stream, 0);
+            stream
         };
-        let clients = (0..count).map(client).collect();
+        let streams = lab.spawn("b", move || (0..count).map(connect).collect::<Vec<_>>());
+        let streams = streams.join().unwrap().into_iter().enumerate();
+        let client = |(number, stream): (usize, TcpStream)| {
+            let (over, silent) = (Arc::clone(&over), !number.is_multiple_of(2));
+            thread::spawn(move || chat(&stream, silent, &over))
+        };
+        let clients = streams.map(client).collect();
         Chats { over, clients }
     }
 
@@ -72,4 +62,24 @@ impl Chats {
             .into_iter()
             .for_each(|client| client.join().unwrap());
     }
+}
+
+/// A word, and the answer to it.
+fn exchange(mut stream: &TcpStream, what: u8) {
+    stream.write_all(&[what; WORD_BYTES]).unwrap();
+    let mut word = [0; WORD_BYTES];
+    stream.read_exact(&mut word).expect("an answer");
+    assert_eq!(word, [what; WORD_BYTES]);
+}
+
+fn chat(stream: &TcpStream, silent: bool, over: &AtomicBool) {
+    let mut said = 0u8;
+    while !over.load(Ordering::Acquire) {
+        if !silent {
+            said = said.wrapping_add(1);
+            exchange(stream, said);
+        }
+        thread::sleep(PAUSE);
+    }
+    exchange(stream, said.wrapping_add(1));
 }

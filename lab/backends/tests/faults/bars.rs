@@ -11,9 +11,9 @@ pub const FLOOD_SPEED: (Bar, Weight) = (Bar::OfBridgeAtLeast(0.95), Aim);
 /// New connections of honest clients during a flood.
 pub const FLOOD_NEW: (Bar, Weight) = (Bar::OfBridgeAtLeast(0.95), Aim);
 /// Memory of the box during a flood and after it, MB.
-pub const FLOOD_MEMORY_MB: (Bar, Weight) = (Bar::AtMost(300.0), Aim);
+pub const FLOOD_MEMORY_MB: (Bar, Weight) = (Bar::AtMost(300.0), Held);
 /// More memory than before, some time after a flood, MB.
-pub const FLOOD_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Aim);
+pub const FLOOD_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Held);
 /// Until new connections are governed again, s.
 pub const GOVERNED_AGAIN_S: (Bar, Weight) = (Bar::AtMost(1.0), Aim);
 
@@ -34,14 +34,14 @@ pub const BLACKOUT_MS: (Bar, Weight) = (Bar::AtMost(75.0), Aim);
 /// Of thousands of flows, those that complete in the time.
 pub const CROWD_COMPLETE: (Bar, Weight) = (Bar::OfBridgeAtLeast(0.95), Aim);
 /// Packets that the box has not taken for want of frames or room.
-pub const DROPS: (Bar, Weight) = (Bar::AtMost(0.0), Aim);
+pub const DROPS: (Bar, Weight) = (Bar::AtMost(0.0), Held);
 
 /// Time of transfers and latency of others beside spinning processes.
 pub const STARVED_TIME: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
 pub const STARVED_PING: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
 
 /// The box ends only when it is told to.
-pub const SOAK_ENDS: (Bar, Weight) = (Bar::AtMost(0.0), Aim);
+pub const SOAK_ENDS: (Bar, Weight) = (Bar::AtMost(0.0), Held);
 /// What it has more than when it began, in rest.
-pub const SOAK_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Aim);
-pub const SOAK_KEPT_FILES: (Bar, Weight) = (Bar::AtMost(4.0), Aim);
+pub const SOAK_KEPT_MB: (Bar, Weight) = (Bar::AtMost(50.0), Held);
+pub const SOAK_KEPT_FILES: (Bar, Weight) = (Bar::AtMost(4.0), Held);

@@ -110,13 +110,14 @@ impl Middle {
         self.dead = true;
     }
 
+    /// For good: after a bypass a box believes ends that agree, and the stranger, who knows their numbers, can speak for
+    /// both. `tests/bypass.rs` and the adversary, who has to guess them, look at bypasses that end.
     pub fn bypass(&mut self, now: Nanos) -> Vec<(Side, Vec<u8>)> {
         if self.dead {
             return Vec::new();
         }
-        let on = !self.engine.bypass();
         let (pool, txs) = (&mut self.pool, &mut self.txs);
-        self.engine.set_bypass(on, now, pool, txs);
+        self.engine.set_bypass(true, now, pool, txs);
         self.pool.take_counts();
         self.collect()
     }
