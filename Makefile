@@ -3,7 +3,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench fuzz clean reproduce-tcon reproduce-grid \
+.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench bench-recorder fuzz clean reproduce-tcon reproduce-grid \
         packages test-packages test-guest sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
@@ -15,6 +15,7 @@ help:
 	@echo 'make test-guest      the package in a Debian with systemd that is started for it (needs root and QEMU; minutes)'
 	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
+	@echo 'make bench-recorder  rate and processor time with the flight recorder, beside those without (needs root; ten minutes)'
 	@echo 'make claims  figures of the manual, beside what the simulator says now (ten minutes on two idle cores)'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
 	@echo 'make faults  floods and faults, the box beside the bridge (needs root; ten minutes)'
@@ -99,6 +100,11 @@ bench: build
 	$(CARGO) build --release --locked -p windlass-io --examples
 	$(CARGO) bench --locked -p windlass-lab --bench forwarding
 	BENCH_CHECK=1 $(CARGO) bench --locked -p windlass-transfer --bench cpu
+
+# The box with the flight recorder and without, in turns: docs/recorder.md, "What it costs".
+bench-recorder: build
+	BENCH_ONLY='windlass, bbr' BENCH_FLOWS=$${BENCH_FLOWS:-8} BENCH_RUNS=$${BENCH_RUNS:-40} BENCH_SECONDS=$${BENCH_SECONDS:-4} \
+	    $(CARGO) bench --locked -p windlass-lab --bench forwarding
 
 # Tools that make packages, by name and version; installed where they are not.
 TOOLS = cargo-deb@3.8.0 cargo-generate-rpm@0.21.1 cargo-cyclonedx@0.5.9

@@ -2,7 +2,8 @@
 //!
 //! `cargo bench -p windlass-lab --bench forwarding`, as root; it prints a Markdown table. Server,
 //! box and client are three namespaces on veth pairs without segment offloads; iperf3 sends from
-//! inside to outside. Contestants take turns, so that whatever else the host does meets them all.
+//! inside to outside. Contestants take turns, so that whatever else the host does meets them all, and ratios are those
+//! within a turn.
 //! Both hosts run on the same CPUs as the box: where those are few they are what limits, and the
 //! time of the forwarding process per data packet tells more than the rate.
 //! Needs iperf3 and the release builds of `windlass` and of the example `forward`:
@@ -126,7 +127,12 @@ fn main() -> Result<()> {
         let flows: u32 = flows.trim().parse().context("BENCH_FLOWS")?;
         let mut all: Vec<Vec<Measured>> = contestants.iter().map(|_| Vec::new()).collect();
         for number in 1..=runs {
-            for (contestant, measured) in contestants.iter().zip(&mut all) {
+            let mut turn: Vec<_> = contestants.iter().zip(&mut all).collect();
+            // Whoever was first is last in the next turn: what warms up or tires meets all alike.
+            if number % 2 == 0 {
+                turn.reverse();
+            }
+            for (contestant, measured) in turn {
                 check_interrupted()?;
                 let one = lab.measure(contestant, flows, seconds)?;
                 let rate = one.gigabits_per_s;
@@ -158,33 +164,52 @@ fn table(
     let runs = all[yardstick].len();
     let mut text = format!(
         "{flows} flow(s), MTU 1500, {runs} runs of {seconds} s each, taking turns\n\n\
-         | | Gbit/s, median | min–max | of {name} | its CPUs | its ns a data packet | retransmissions a run |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+         | | Gbit/s, median | min–max | of {name} | its CPUs | its ns a data packet | of {name} | retransmissions a run |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
     for (contestant, measured) in contestants.iter().zip(all) {
         let of = |value: fn(&Measured) -> f64| Spread::of(measured.iter().map(value));
         let rate = of(|m| m.gigabits_per_s).context("no runs")?;
-        let pairs = measured.iter().zip(&all[yardstick]);
-        let ratios = pairs.map(|(m, bare)| m.gigabits_per_s / bare.gigabits_per_s);
-        let ratio = Spread::of(ratios).context("no runs")?;
+        let ratio = of_yardstick(measured, &all[yardstick], |m| m.gigabits_per_s)?;
+        let cost = of_yardstick(measured, &all[yardstick], |m| m.ns_per_packet)?;
         let cpus = of(|m| m.cpus).context("no runs")?;
         let per_packet = of(|m| m.ns_per_packet).context("no runs")?;
         let again = of(|m| m.retransmissions as f64).context("no runs")?;
         text += &format!(
-            "| {} | {:.2} | {:.2}–{:.2} | {:.2} ({:.2}–{:.2}) | {:.2} | {:.0} | {:.0} |\n",
+            "| {} | {:.2} | {:.2}–{:.2} | {ratio} | {:.2} | {:.0} | {cost} | {:.0} |\n",
             contestant.name,
             rate.median,
             rate.min,
             rate.max,
-            ratio.median,
-            ratio.min,
-            ratio.max,
             cpus.median,
             per_packet.median,
             again.median
         );
     }
     Ok(text)
+}
+
+/// The median of the ratios within a turn, and between what the middle half of them lies.
+fn of_yardstick(
+    measured: &[Measured],
+    yardstick: &[Measured],
+    value: fn(&Measured) -> f64,
+) -> Result<String> {
+    let pairs = measured.iter().zip(yardstick);
+    let mut ratios: Vec<f64> = pairs.map(|(m, other)| value(m) / value(other)).collect();
+    ratios.sort_by(f64::total_cmp);
+    let median = Spread::of(ratios.iter().copied())
+        .context("no runs")?
+        .median;
+    let (low, high) = (ratios.len() / 4, ratios.len() - 1 - ratios.len() / 4);
+    // The kernel's bridge has no process.
+    match median.is_nan() || yardstick.iter().any(|other| value(other) == 0.0) {
+        true => Ok("-".to_owned()),
+        false => Ok(format!(
+            "{median:.3} ({:.2}–{:.2})",
+            ratios[low], ratios[high]
+        )),
+    }
 }
 
 /// Three namespaces in a row, the middle one with a bridge.
