@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Nanos, SECOND};
 use windlass_wire::{Flags, Segment, Timestamps};
 
+use super::refusal::Refusal;
 use super::syn::Syn;
 use crate::{PassReason, Side, seq};
 
@@ -27,29 +28,6 @@ const AT_ODDS: u8 = 3;
 /// After a connection was out of sight: how long what an end has sent meanwhile may become known by an
 /// acknowledgement only. A receiver may have SACKed the last of it long ago, and blocks about older gaps come first.
 const UNSURE: Nanos = 10 * SECOND;
-
-/// Why a segment is not believed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
-    /// Everything in it has been acknowledged: its receiver only repeats its acknowledgement.
-    Known,
-    /// Data beyond the edge that the sender has been shown here, right otherwise.
-    BeyondEdge,
-    /// The same where its sender goes on in order: it may ask whether there is room.
-    Probe,
-    /// Another has overtaken it, so that its timestamp is too old for its receiver (RFC 7323 §5.3). A
-    /// receiver that the box has not shown the newer one yet must not take it either.
-    Overtaken,
-    /// An acknowledgement behind a FIN or a probe that lies beyond the edge which is known here, and may
-    /// not have come yet. Its receiver takes it if it has taken that. It shows what the box hides, so it
-    /// must wait for another.
-    BehindProbe,
-    /// A reset behind all that its sender has sent: its receiver takes it if it has all of that, else
-    /// it asks, and its sender answers (RFC 5961 §3.2). The box must not stand in between.
-    EarlyReset,
-    /// Something else that its receiver would drop.
-    Unacceptable(PassReason),
-}
 
 /// What a segment says of the end that has sent it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -238,21 +216,7 @@ impl Gate {
         match seq::reaches(limit, end) {
             true if old => Err(Refusal::Overtaken),
             true => Ok(()),
-            // It asks for nothing, and shows no other edge: its receiver looks at the timestamp first.
-            false if segment.payload_len > 0 && old => match goes_on {
-                true => Err(Refusal::Overtaken),
-                false => unacceptable(PassReason::Paws),
-            },
-            false if segment.payload_len > 0 && (goes_on || segment.seq == sender.probed) => {
-                Err(Refusal::Probe)
-            }
-            false if segment.payload_len > 0 => Err(Refusal::BeyondEdge),
-            false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => {
-                Err(Refusal::BehindProbe)
-            }
-            // Behind a FIN that fills the window and was lost before it came here.
-            false if segment.seq == limit.wrapping_add(1) => Err(Refusal::BehindProbe),
-            false => unacceptable(PassReason::OutOfWindow),
+            false => Err(judge_beyond(sender, segment, (goes_on, old), limit)),
         }
     }
 
@@ -326,6 +290,13 @@ impl Gate {
             .beyond
             .is_some_and(|ack| seq::later(ack, sender.nxt) && seq::reaches(end, ack));
         acked && segment.payload_len > 0 && seq::later(segment.seq, sender.nxt)
+    }
+
+    /// A newer one of its end has gone on, as its timestamp says: what a box puts on it may be refused with it.
+    pub(super) fn is_overtaken(&self, from: Side, segment: &Segment) -> bool {
+        let newest = self.ends[from.other().index()].tsval_seen;
+        let stamps = segment.options.timestamps.filter(|_| self.timestamps);
+        stamps.is_some_and(|stamps| seq::later(newest, stamps.val))
     }
 
     /// Keeps what a segment says that has been accepted.
@@ -466,6 +437,26 @@ impl Gate {
     /// take ways on which the box does not see them.
     pub(super) fn is_at_odds(&self, side: Side) -> bool {
         self.ends[side.index()].refused >= AT_ODDS
+    }
+}
+
+/// What lies beyond the edge of its receiver: it `goes_on` from what its sender has sent, or not, and its timestamp is `old`, or not.
+fn judge_beyond(
+    sender: &End,
+    segment: &Segment,
+    (goes_on, old): (bool, bool),
+    limit: u32,
+) -> Refusal {
+    match segment.payload_len > 0 {
+        // It asks for nothing, and shows no other edge: its receiver looks at the timestamp first.
+        true if old && goes_on => Refusal::Overtaken,
+        true if old => Refusal::Unacceptable(PassReason::Paws),
+        true if goes_on || segment.seq == sender.probed => Refusal::Probe,
+        true => Refusal::BeyondEdge,
+        false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => Refusal::BehindProbe,
+        // Behind a FIN that fills the window and was lost before it came here.
+        false if segment.seq == limit.wrapping_add(1) => Refusal::BehindProbe,
+        false => Refusal::Unacceptable(PassReason::OutOfWindow),
     }
 }
 

@@ -181,7 +181,11 @@ impl Conn {
             let other = self.flows[Side::Outside.index()].as_mut();
             let shown = other.filter(|flow| flow.enforcing());
             let window = shown.map_or(segment.window, |flow| flow.shown_fields().1);
-            let segment = peer.leaves(ctx, segment, pkt, window);
+            let overtaken = self
+                .gate
+                .as_deref()
+                .is_some_and(|gate| gate.is_overtaken(from, segment));
+            let segment = peer.leaves(ctx, segment, pkt, (!overtaken).then_some(window));
             return self.on_ends_packet(ctx, from, &segment, pkt);
         }
         let taken = peer.arrives(ctx, segment, pkt);

@@ -3,11 +3,33 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use super::gate::Refusal;
 use super::{Conn, is_syn};
 use crate::context::Context;
 use crate::flow::AHEAD_MAX;
 use crate::{Fate, PassReason, Pkt, Pool, Side};
+
+/// Why a segment is not believed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// Everything in it has been acknowledged: its receiver only repeats its acknowledgement.
+    Known,
+    /// Data beyond the edge that the sender has been shown here, right otherwise.
+    BeyondEdge,
+    /// The same where its sender goes on in order: it may ask whether there is room.
+    Probe,
+    /// Another has overtaken it, so that its timestamp is too old for its receiver (RFC 7323 §5.3). A
+    /// receiver that the box has not shown the newer one yet must not take it either.
+    Overtaken,
+    /// An acknowledgement behind a FIN or a probe that lies beyond the edge which is known here, and may
+    /// not have come yet. Its receiver takes it if it has taken that. It shows what the box hides, so it
+    /// must wait for another.
+    BehindProbe,
+    /// A reset behind all that its sender has sent: its receiver takes it if it has all of that, else
+    /// it asks, and its sender answers (RFC 5961 §3.2). The box must not stand in between.
+    EarlyReset,
+    /// Something else that its receiver would drop.
+    Unacceptable(PassReason),
+}
 
 impl Conn {
     /// Whether the end that a packet is for would accept it.

@@ -184,13 +184,13 @@ impl Peer {
     }
 
     /// A packet of the guest on its way out: made ECN-capable, with what there is to report. `window`
-    /// is what the other end is shown of the guest's.
+    /// is what the other end is shown of the guest's; `None`: it reports nothing, because others have overtaken it.
     pub(crate) fn leaves<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
         segment: &Segment,
         pkt: Pkt,
-        window: u16,
+        window: Option<u16>,
     ) -> Segment {
         // A guest must not speak for its box.
         let mut segment = stamp::without_option(ctx, segment, pkt);
@@ -202,7 +202,7 @@ impl Peer {
             if !self.greet(ctx, &mut segment, pkt) {
                 return segment;
             }
-        } else {
+        } else if let Some(window) = window {
             self.report(ctx, &mut segment, pkt, window);
         }
         if segment.flags.has(Flags::ACK) {
