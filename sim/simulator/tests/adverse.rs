@@ -4,8 +4,10 @@
 //! `WINDLASS_SEEDS=10000` runs more, `WINDLASS_SEED=n` replays one.
 #![allow(clippy::disallowed_methods)]
 
+mod any_box;
+
 use windlass_cc::SECOND;
-use windlass_engine::{AlgorithmId, Decide, Limits, Redundancy, Verdict};
+use windlass_engine::{Decide, Limits, Verdict};
 use windlass_sim::{EngineBox, Nanos, Outcome, Scenario, Wire, run};
 
 const SEEDS_IN_TEST: u64 = 300;
@@ -14,15 +16,11 @@ const HAND_OVER_SEEDS_IN_TEST: u64 = 150;
 /// hour and a half with the box and without (seed 10): a day is not slow but stuck.
 const LIMIT: Nanos = 24 * 3600 * SECOND;
 
-/// The box of a seed: any algorithm, with and without copies, SACK insertion and head-room.
+/// The box of a seed: also with and without head-room.
 fn verdict(seed: u64) -> Verdict {
-    let algorithms = AlgorithmId::ALL;
-    let redundancy = [Redundancy::OFF, Redundancy::REPAIRS, Redundancy::EARLY];
     Verdict {
-        redundancy: redundancy[(seed / 7 % 3) as usize],
-        insert_sack: !seed.is_multiple_of(5),
         headroom: !seed.is_multiple_of(11),
-        ..Verdict::enforce(algorithms[(seed % algorithms.len() as u64) as usize])
+        ..any_box::verdict(seed)
     }
 }
 

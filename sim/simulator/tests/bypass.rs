@@ -4,22 +4,15 @@
 //! `WINDLASS_SEEDS=3000` runs more, `WINDLASS_SEED=n` replays one.
 #![allow(clippy::disallowed_methods)]
 
+mod any_box;
+
+use any_box::verdict;
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
-use windlass_engine::{AlgorithmId, Limits, Redundancy, Side, Verdict};
+use windlass_engine::{AlgorithmId, Limits, Side, Verdict};
 use windlass_sim::link::Loss;
 use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
 
 const SEEDS_IN_TEST: u64 = 200;
-
-fn verdict(seed: u64) -> Verdict {
-    let algorithms = AlgorithmId::ALL;
-    let redundancy = [Redundancy::OFF, Redundancy::REPAIRS, Redundancy::EARLY];
-    Verdict {
-        redundancy: redundancy[(seed / 7 % 3) as usize],
-        insert_sack: !seed.is_multiple_of(5),
-        ..Verdict::enforce(algorithms[(seed % algorithms.len() as u64) as usize])
-    }
-}
 
 /// Bypassed from each first time to the second.
 struct Bypassed {

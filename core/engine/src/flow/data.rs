@@ -174,7 +174,7 @@ impl Flow {
 
     /// Sends a new segment at once and keeps only its record. What is queued goes first.
     fn forward_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>, piece: Piece, pkt: Pkt) {
-        self.send_backlog(ctx);
+        self.send_waiting(ctx, u64::MAX);
         let index = self.board.len();
         self.board.take_in(piece, 0);
         ctx.held.segments += 1;
@@ -230,22 +230,14 @@ impl Flow {
             }
             return self.pump(ctx);
         }
-        self.send_what_waits_before(ctx, end);
+        // It does not overtake what waits here: what has left lies before what has not.
+        self.send_waiting(ctx, end);
         ctx.counters.sender_retransmissions_passed += 1;
         self.note_sender_retransmission(ctx, start, end);
         if let Some(stamps) = segment.options.timestamps {
             self.raise_tsval_floor(stamps.val);
         }
         ctx.emit(pkt, self.setup.sender.other(), segment);
-    }
-
-    /// What the sender sends again does not overtake what waits here: what has left lies before what has not.
-    fn send_what_waits_before<P: Pool>(&mut self, ctx: &mut Context<'_, P>, end: u64) {
-        while let Some(index) = self.board.unsent()
-            && self.board.piece(index).start < end
-        {
-            self.transmit(ctx, index, Why::First);
-        }
     }
 
     /// The newest that the sender says of a segment is what is repaired from here on. It keeps the

@@ -70,14 +70,16 @@ impl Flow {
         self.tell_sacked(ctx);
         if self.polices() {
             // It may be as honest as it is hasty: what it repeats is judged by when this has left.
-            self.send_backlog(ctx);
+            self.send_waiting(ctx, u64::MAX);
         }
         self.pump(ctx);
     }
 
-    /// What waits leaves at once.
-    pub(super) fn send_backlog<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        while let Some(index) = self.board.unsent() {
+    /// What waits and begins before `end` leaves at once.
+    pub(super) fn send_waiting<P: Pool>(&mut self, ctx: &mut Context<'_, P>, end: u64) {
+        while let Some(index) = self.board.unsent()
+            && self.board.piece(index).start < end
+        {
             self.transmit(ctx, index, Why::First);
         }
     }
@@ -136,12 +138,7 @@ impl Flow {
         if self.hands.pass.is_some() {
             return;
         }
-        while let Some(index) = self.board.unsent() {
-            if self.board.piece(index).pkt.is_none() {
-                break;
-            }
-            self.transmit(ctx, index, Why::First);
-        }
+        self.send_waiting(ctx, u64::MAX);
         self.release_pending(ctx);
     }
 
