@@ -18,6 +18,11 @@ use boxes::{bare, boxed, scenario, station};
 use verdict::{judge, violations};
 
 const SEEDS_IN_TEST: u64 = 2000;
+/// Those beyond that have failed once.
+const FAILED_ONCE: [u64; 15] = [
+    3527, 12_136, 14_151, 14_341, 15_217, 15_392, 26_601, 27_089, 46_367, 57_893, 73_058, 76_627,
+    80_849, 88_943, 95_935,
+];
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|v| v.parse().ok())
@@ -41,7 +46,7 @@ fn what_the_ends_drop_changes_nothing() {
     let first = number("WINDLASS_FIRST_SEED").unwrap_or(1);
     let seeds = number("WINDLASS_SEEDS").unwrap_or(SEEDS_IN_TEST);
     let mut failed = Vec::new();
-    for seed in first..first + seeds {
+    for seed in (first..first + seeds).chain(FAILED_ONCE) {
         if let Some(why) = judge(seed) {
             println!("seed {seed}, {:?}: {why}", Plan::of_seed(seed));
             failed.push(seed);

@@ -9,6 +9,8 @@ use crate::boxes::{scenario, station};
 use crate::number;
 
 const SEEDS_IN_TEST: u64 = 200;
+/// Those beyond that have failed once.
+const FAILED_ONCE: [u64; 5] = [35_880, 65_481, 67_887, 87_546, 89_382];
 /// Forged segments for each true one.
 const RATIO: f64 = 0.5;
 
@@ -52,7 +54,8 @@ fn noise_leaves_equal_frames() {
     let seeds = number("WINDLASS_SEEDS").unwrap_or(SEEDS_IN_TEST);
     let one = number("WINDLASS_SEED");
     let mut failed = Vec::new();
-    for seed in one.map_or(1..=seeds, |seed| seed..=seed) {
+    let all = || (1..=seeds).chain(FAILED_ONCE).collect();
+    for seed in one.map_or_else(all, |seed| vec![seed]) {
         if let Some(what) = difference(seed) {
             println!("seed {seed}: {what}");
             failed.push(seed);
