@@ -160,11 +160,19 @@ fn sum_up(what: &str, mut times: Vec<Duration>) -> usize {
     longer
 }
 
+/// The programs that follow each other: this one, and that of `WINDLASS_OTHER_RELEASE`, if that names one.
+fn releases() -> Vec<String> {
+    let own = env!("CARGO_BIN_EXE_windlass").to_owned();
+    let other = std::env::var("WINDLASS_OTHER_RELEASE").ok();
+    [own].into_iter().chain(other).collect()
+}
+
 #[test]
 fn nobody_notices_that_boxes_are_upgraded() {
     let Some(row) = Row::new() else { return };
     let upgrades = number("WINDLASS_UPGRADES", UPGRADES_IN_TEST);
     let mix = Mix::of(number("WINDLASS_FLOWS", FLOWS_IN_TEST));
+    let releases = releases();
     let load = Load::start(&row.lab, mix);
     for daemon in &row.boxes {
         wait_governed(daemon, mix.all());
@@ -183,7 +191,9 @@ fn nobody_notices_that_boxes_are_upgraded() {
         let which = round % 2;
         let (daemon, before) = (&row.boxes[which], pid(&row.boxes[which]));
         let (began, bytes) = (Instant::now(), load.received());
-        daemon.ask(&["upgrade"]);
+        // Each box goes to the other release, and back.
+        let release = &releases[(round / 2 + 1) % releases.len()];
+        daemon.ask(&["upgrade", "--binary", release]);
         took.push(began.elapsed());
         thread::sleep(LOOK_AFTER);
         let passed = ungoverned(daemon);

@@ -312,7 +312,7 @@ impl<D: Driver> Worker<D> {
                 Ok(Command::MemoryFull(full)) => self.engine.set_memory_full(full),
                 Ok(Command::Share(answer)) => _ = answer.send(self.driver.share()),
                 Ok(Command::HandOver(answer, decision)) => {
-                    _ = answer.send(self.last_state());
+                    _ = answer.send(self.last_state(decision.format));
                     if self.stand_still(&decision) {
                         return Ok(Next::Leave);
                     }
@@ -343,7 +343,7 @@ impl<D: Driver> Worker<D> {
     }
 
     /// All that this worker knows, with nothing on its way.
-    fn last_state(&mut self) -> io::Result<WorkerState> {
+    fn last_state(&mut self, format: u16) -> io::Result<WorkerState> {
         if self.driver.missed() != self.missed {
             self.catch_up()?;
         }
@@ -355,9 +355,10 @@ impl<D: Driver> Worker<D> {
         }
         self.take_follows();
         debug_assert!(self.rx.is_empty() && self.tx.is_empty());
+        let engine = self.engine.export_as(format);
         Ok(WorkerState {
             driver: self.driver.export()?,
-            engine: self.engine.export(),
+            engine: engine.ok_or(io::ErrorKind::Unsupported)?,
         })
     }
 

@@ -183,7 +183,10 @@ impl EngineBox {
             return;
         }
         over.taken += 1;
-        let state = self.engine.export();
+        // From one release to the next, or to the same.
+        let known = Engine::STATE_FORMAT - Engine::OLDEST_STATE_FORMAT + 1;
+        let format = Engine::OLDEST_STATE_FORMAT + (over.taken % u64::from(known)) as u16;
+        let state = self.engine.export_as(format).expect("a format it writes");
         let policy = (over.policies)();
         let next = Engine::import(&state, policy, &Catalog::new(), over.limits, now);
         let (mut engine, carried) = next.expect("what it has just written");

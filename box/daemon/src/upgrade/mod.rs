@@ -41,7 +41,11 @@ pub const SUCCESSOR_VARIABLE: &str = "WINDLASS_TAKES_OVER";
 enum Message {
     Hello {
         version: String,
+        /// The oldest that it reads. A release that knows no other format writes this one.
         connections_format: u16,
+        /// The newest; releases before format 3 do not say it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        newest_connections_format: Option<u16>,
         driver_format: u16,
     },
     Estate {
@@ -94,8 +98,9 @@ mod tests {
     use super::*;
 
     /// What processes of the formats of today say to each other, in their order.
-    const SAID: [&str; 8] = [
+    const SAID: [&str; 9] = [
         r#"{"hello":{"version":"0.1.0","connections_format":2,"driver_format":1}}"#,
+        r#"{"hello":{"version":"0.1.0","connections_format":2,"newest_connections_format":3,"driver_format":1}}"#,
         r#"{"estate":{"plan":{"interfaces":["eth1","eth2"],"info":{"mode":"Native","zero_copy":false,"queues":1,"tx_checksum":true,"multi_buffer":true,"tx_budget":32,"partial_checksums":[true,false],"fail_open":true,"max_packet":1522},"queues":[[{"interfaces":[3,4],"queue":0,"frames":8192,"frame_size":4096,"seed":77,"syns_per_second":0,"native":true},{"zero_copy":false,"multi_buffer":true,"tx_checksum":true,"tx_budget":32}]]},"bypass":false,"links":2}}"#,
         r#""ready""#,
         r#""states""#,
@@ -109,7 +114,14 @@ mod tests {
     /// `refused`, must stay as it is.
     #[test]
     fn what_processes_of_these_formats_say_is_understood() {
-        assert_eq!((Engine::STATE_FORMAT, DRIVER_FORMAT), (2, 1));
+        assert_eq!(
+            (
+                Engine::OLDEST_STATE_FORMAT,
+                Engine::STATE_FORMAT,
+                DRIVER_FORMAT
+            ),
+            (2, 3, 1)
+        );
         for said in SAID {
             let understood: Message =
                 serde_json::from_str(said).unwrap_or_else(|e| panic!("{e}: {said}"));

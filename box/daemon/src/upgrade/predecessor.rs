@@ -40,6 +40,8 @@ pub(crate) struct WorkerState {
 /// What becomes of workers that stand still.
 #[derive(Debug, Default)]
 pub(crate) struct Decision {
+    /// What the other process reads of connections ([`Engine::export_as`]).
+    pub format: u16,
     goes: Mutex<Option<bool>>,
     made: Condvar,
 }
@@ -141,10 +143,10 @@ impl Handler {
         let (successor, channel) =
             start(&binary).map_err(|e| format!("{} cannot be started: {e}", binary.display()))?;
         let of_it = |why: String| format!("{}: {why}", binary.display());
-        self.prepare(&channel).map_err(of_it)?;
+        let format = self.prepare(&channel).map_err(of_it)?;
         // This thread has answered when it has done this, and ends.
         Processor::hurry();
-        self.with_live(|live| self.give(live, &channel).map_err(of_it))?;
+        self.with_live(|live| self.give(live, &channel, format).map_err(of_it))?;
         let pid = successor.stays();
         // The service manager follows the new process from here on; without one, there is nobody to tell.
         let _ = sd_notify::notify(&[NotifyState::MainPid(pid)]);
@@ -162,19 +164,23 @@ impl Handler {
         answer
     }
 
-    /// Everything that the successor can do while this process governs.
-    fn prepare(&self, channel: &Channel) -> Result<(), String> {
-        match hear(channel, START_LIMIT)?.0 {
+    /// Everything that the successor can do while this process governs. The format in which it is told of connections.
+    fn prepare(&self, channel: &Channel) -> Result<u16, String> {
+        let format = match hear(channel, START_LIMIT)?.0 {
             Message::Hello {
                 connections_format,
+                newest_connections_format,
                 driver_format,
                 ..
-            } => agree(connections_format, driver_format)?,
+            } => agree(
+                (connections_format, newest_connections_format),
+                driver_format,
+            )?,
             other => return Err(unexpected(&other)),
-        }
+        };
         self.with_live(|live| self.tell_estate(live, channel))?;
         match hear(channel, START_LIMIT)?.0 {
-            Message::Ready => Ok(()),
+            Message::Ready => Ok(format),
             other => Err(unexpected(&other)),
         }
     }
@@ -199,8 +205,11 @@ impl Handler {
     }
 
     /// The workers stand still, and the successor goes on; or they do, and their program is where it was.
-    fn give(&self, live: &Live, channel: &Channel) -> Result<(), String> {
-        let decision = Arc::new(Decision::default());
+    fn give(&self, live: &Live, channel: &Channel, format: u16) -> Result<(), String> {
+        let decision = Arc::new(Decision {
+            format,
+            ..Decision::default()
+        });
         let still = StandingStill(Arc::clone(&decision));
         let given = states(live, &decision)
             .and_then(|files| deliver(channel, &files))
@@ -241,12 +250,17 @@ fn deliver(channel: &Channel, files: &[OwnedFd]) -> Result<(), String> {
     }
 }
 
-fn agree(connections: u16, driver: u16) -> Result<(), String> {
-    match (connections, driver) {
-        (Engine::STATE_FORMAT, DRIVER_FORMAT) => Ok(()),
-        _ => Err(format!(
-            "it reads the state of connections in format {connections} and that of drivers in format {driver}, and \
-             this process writes formats {} and {DRIVER_FORMAT}: stop windlass, and start the other",
+/// The newest format of the connections that both processes know, if they know the same of the drivers. The successor reads those from
+/// the first to the second; one of a release that says no second reads the first alone.
+fn agree((oldest, newest): (u16, Option<u16>), driver: u16) -> Result<u16, String> {
+    let format = newest.unwrap_or(oldest).min(Engine::STATE_FORMAT);
+    let known = format >= oldest.max(Engine::OLDEST_STATE_FORMAT);
+    match known && driver == DRIVER_FORMAT {
+        true => Ok(format),
+        false => Err(format!(
+            "it reads the state of connections in format {oldest} and that of drivers in format {driver}, and \
+             this process writes formats {} to {}, and {DRIVER_FORMAT}: stop windlass, and start the other",
+            Engine::OLDEST_STATE_FORMAT,
             Engine::STATE_FORMAT
         )),
     }
@@ -276,4 +290,33 @@ fn as_it_was_named(path: &Path) -> PathBuf {
     let name = path.to_string_lossy();
     name.strip_suffix(" (deleted)")
         .map_or_else(|| path.to_owned(), PathBuf::from)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_format_that_both_know_is_written() {
+        let (oldest, newest) = (Engine::OLDEST_STATE_FORMAT, Engine::STATE_FORMAT);
+        assert_eq!(agree((oldest, Some(newest)), DRIVER_FORMAT), Ok(newest));
+        assert_eq!(
+            agree((oldest, None), DRIVER_FORMAT),
+            Ok(oldest),
+            "of the release before"
+        );
+        assert_eq!(
+            agree((newest, Some(newest + 1)), DRIVER_FORMAT),
+            Ok(newest),
+            "of the next"
+        );
+        for (formats, driver) in [
+            ((newest + 1, Some(newest + 2)), DRIVER_FORMAT),
+            ((oldest - 1, None), DRIVER_FORMAT),
+            ((oldest, Some(newest)), DRIVER_FORMAT + 1),
+        ] {
+            let why = agree(formats, driver).unwrap_err();
+            assert!(why.contains("stop windlass, and start the other"), "{why}");
+        }
+    }
 }

@@ -28,7 +28,8 @@ impl Predecessor {
     pub(crate) fn meet(channel: Channel) -> Result<Predecessor, RunError> {
         let hello = Message::Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            connections_format: Engine::STATE_FORMAT,
+            connections_format: Engine::OLDEST_STATE_FORMAT,
+            newest_connections_format: Some(Engine::STATE_FORMAT),
             driver_format: DRIVER_FORMAT,
         };
         say(&channel, &hello, &[]).map_err(|e| RunError::Upgrade(e.to_string()))?;

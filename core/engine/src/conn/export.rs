@@ -11,7 +11,27 @@ use crate::flow::{Flow, FlowAlgorithm};
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Algorithms([Option<FlowAlgorithm>; 2]);
 
+/// What a connection has since format 3, beside what is written of it in format 2.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Since3 {
+    agreed_once: Option<[bool; 2]>,
+}
+
 impl Conn {
+    /// What is not in format 2.
+    pub(crate) fn since_3(&self) -> Since3 {
+        Since3 {
+            agreed_once: self.sight.as_ref().and_then(|sight| sight.agreed_once()),
+        }
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_since_3(&mut self, since: Since3) {
+        if let Some(sight) = &mut self.sight {
+            sight.restore_agreed_once(since.agreed_once);
+        }
+    }
+
     /// The algorithms of its flows.
     pub(crate) fn algorithms(&self) -> Algorithms {
         let of = |flow: &Option<Box<Flow>>| flow.as_ref().map(|flow| flow.algorithm());

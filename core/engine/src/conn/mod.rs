@@ -29,7 +29,7 @@ use crate::peer::Peer;
 use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side};
 
 pub(crate) use change::Change;
-pub(crate) use export::Algorithms;
+pub(crate) use export::{Algorithms, Since3};
 pub(crate) use folded::Folded;
 use gate::Gate;
 pub(crate) use gate::Known;

@@ -58,6 +58,10 @@ pub(super) struct Sight {
     newest: [Option<Known>; 2],
     /// The connection is forgotten if this passes first.
     pub until: Nanos,
+    /// Both have agreed once, and these, by side, have said since what goes on from there. Where nothing is known of how far
+    /// they have got, who guesses must not be believed at once.
+    #[serde(skip)]
+    agreed_once: Option<[bool; 2]>,
 }
 
 impl Sight {
@@ -66,6 +70,38 @@ impl Sight {
         Sight {
             newest: [None, None],
             until,
+            agreed_once: None,
+        }
+    }
+
+    /// Which ends have said more since both agreed.
+    pub(super) fn agreed_once(&self) -> Option<[bool; 2]> {
+        self.agreed_once
+    }
+
+    pub(super) fn restore_agreed_once(&mut self, agreed_once: Option<[bool; 2]>) {
+        self.agreed_once = agreed_once;
+    }
+
+    /// The end at `side` has said this, which goes on from what was known of it or not.
+    fn note(&mut self, side: Side, known: Known, goes_on: bool) {
+        self.newest[side.index()] = Some(known);
+        match &mut self.agreed_once {
+            Some(since) if goes_on => since[side.index()] = true,
+            _ => self.agreed_once = None,
+        }
+    }
+
+    /// They have agreed, and each has gone on from there, and they agree still.
+    fn agreed_again(&mut self) -> Option<[Known; 2]> {
+        let agreed = self.agreed()?;
+        match self.agreed_once {
+            Some([true, true]) => Some(agreed),
+            Some(_) => None,
+            None => {
+                self.agreed_once = Some([false; 2]);
+                None
+            }
         }
     }
 
@@ -195,8 +231,12 @@ impl Conn {
         let Some(known) = goes_on.or(anew) else {
             return false;
         };
-        sight.newest[from.index()] = Some(known);
-        let Some(agreed) = sight.agreed() else {
+        sight.note(from, known, goes_on.is_some());
+        let agreed = match resting {
+            true => sight.agreed_again(),
+            false => sight.agreed(),
+        };
+        let Some(agreed) = agreed else {
             return false;
         };
         if resting {
@@ -240,7 +280,12 @@ mod tests {
     fn ends_agree_if_each_acknowledges_what_the_other_has_sent() {
         let agreed = |inside, outside| {
             let newest = [Some(inside), Some(outside)];
-            Sight { newest, until: 0 }.agreed().is_some()
+            Sight {
+                newest,
+                ..Sight::lost(0)
+            }
+            .agreed()
+            .is_some()
         };
         assert!(agreed(known(5000, 70), known(70, 5000)));
         assert!(agreed(known(5000, 60), known(70, 4000)));
@@ -253,7 +298,7 @@ mod tests {
         assert!(
             Sight {
                 newest: alone,
-                until: 0
+                ..Sight::lost(0)
             }
             .agreed()
             .is_none()
@@ -270,7 +315,12 @@ mod tests {
         let agreed = |echo| {
             let inside = stamped(known(5000, 70), 10, echo);
             let newest = [Some(inside), Some(stamped(known(70, 4000), 200, 9))];
-            Sight { newest, until: 0 }.agreed().is_some()
+            Sight {
+                newest,
+                ..Sight::lost(0)
+            }
+            .agreed()
+            .is_some()
         };
         assert!(agreed(200) && agreed(150));
         assert!(!agreed(201));
@@ -283,7 +333,12 @@ mod tests {
             ..known(70, 4000)
         };
         let newest = [Some(known(5000, 70)), Some(receiver)];
-        let [sender, _] = Sight { newest, until: 0 }.agreed().expect("they agree");
+        let [sender, _] = Sight {
+            newest,
+            ..Sight::lost(0)
+        }
+        .agreed()
+        .expect("they agree");
         assert_eq!(sender.nxt, 9000);
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use crate::conn::{Algorithms, Conn, Folded};
+use crate::conn::{Algorithms, Conn, Folded, Since3};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
 use crate::maybe::Maybe;
@@ -22,7 +22,9 @@ use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
 /// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
-const FORMAT: u16 = 2;
+const FORMAT: u16 = 3;
+/// The oldest that is still written and read: that of the release before.
+const OLDEST_FORMAT: u16 = 2;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Bytes that are not the state of an engine.
@@ -39,7 +41,7 @@ impl fmt::Display for StateError {
         match self {
             StateError::Format(found) => write!(
                 f,
-                "the state of the connections has format {found}, and this program reads format {FORMAT}"
+                "the state of the connections has format {found}, and this program reads formats {OLDEST_FORMAT} to {FORMAT}"
             ),
             StateError::Damaged => f.write_str("the state of the connections is damaged"),
         }
@@ -70,14 +72,27 @@ pub struct Carried {
 }
 
 impl Engine {
-    /// The format of [`Engine::export`], and the one that [`Engine::import`] reads.
+    /// The format of [`Engine::export`].
     pub const STATE_FORMAT: u16 = FORMAT;
+    /// The oldest that [`Engine::export_as`] writes and [`Engine::import`] reads.
+    pub const OLDEST_STATE_FORMAT: u16 = OLDEST_FORMAT;
 
     /// The state of all connections. This engine is as before: it goes on if nobody takes them over.
     ///
     /// # Panics
     /// Never: every state can be written.
     pub fn export(&self) -> Vec<u8> {
+        self.export_as(FORMAT).expect("its own format")
+    }
+
+    /// The same in another format, for a process of another release; `None`: this one does not write it.
+    ///
+    /// # Panics
+    /// Never: every state can be written.
+    pub fn export_as(&self, format: u16) -> Option<Vec<u8>> {
+        if !(OLDEST_FORMAT..=FORMAT).contains(&format) {
+            return None;
+        }
         let books = Books {
             seed: self.seed,
             admission_seed: self.admission.seed(),
@@ -93,8 +108,13 @@ impl Engine {
         let conns: Vec<_> = conns
             .map(|(index, conn)| (index as u32, conn, conn.algorithms()))
             .collect();
-        let state = (FORMAT, books, conns);
-        postcard::to_allocvec_crc32(&state, CHECKSUM.digest()).expect("plain data")
+        let state = (format, books, &conns);
+        let since: Vec<Since3> = conns.iter().map(|(_, conn, _)| conn.since_3()).collect();
+        let written = match format {
+            OLDEST_FORMAT => postcard::to_allocvec_crc32(&state, CHECKSUM.digest()),
+            _ => postcard::to_allocvec_crc32(&(state, since), CHECKSUM.digest()),
+        };
+        Some(written.expect("plain data"))
     }
 
     /// An engine that goes on with the connections of another one ([`Engine::export`]), by the same clock. Their held packets
@@ -113,12 +133,21 @@ impl Engine {
         let checked = CrcModifier::new(Slice::new(state), CHECKSUM.digest());
         let mut input = Deserializer::from_flavor(checked);
         let format = u16::deserialize(&mut input).map_err(damaged)?;
-        if format != FORMAT {
+        if !(OLDEST_FORMAT..=FORMAT).contains(&format) {
             return Err(StateError::Format(format));
         }
         let books = Books::deserialize(&mut input).map_err(damaged)?;
-        let conns: Vec<(u32, Conn, Algorithms)> =
+        let mut conns: Vec<(u32, Conn, Algorithms)> =
             Deserialize::deserialize(&mut input).map_err(damaged)?;
+        if format > OLDEST_FORMAT {
+            let since: Vec<Since3> = Deserialize::deserialize(&mut input).map_err(damaged)?;
+            if since.len() != conns.len() {
+                return Err(StateError::Damaged);
+            }
+            for ((_, conn, _), since) in conns.iter_mut().zip(since) {
+                conn.restore_since_3(since);
+            }
+        }
         input.finalize().map_err(damaged)?;
         if conns.len() != books.connections {
             return Err(StateError::Damaged);

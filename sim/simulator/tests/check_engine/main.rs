@@ -7,6 +7,7 @@ mod check;
 mod effort;
 mod ends;
 mod frames;
+mod guesses;
 mod handback;
 mod inside;
 mod parties;

@@ -1,9 +1,10 @@
-//! What an engine has written down in each format of its state ([`Engine::STATE_FORMAT`]), kept here: today's engine reads that of its
-//! own format as it was written, and says of any other which one it is.
+//! What an engine has written down in each format of its state ([`Engine::STATE_FORMAT`]), kept here. Today's engine reads its own
+//! format and that of the release before as they were written, writes both, and says of any other which one it is.
 //!
 //! A field of a connection that is added, taken away or read otherwise makes this fail. Then raise `FORMAT` in
-//! core/engine/src/engine/export.rs (or `VERSION` in core/cc/src/export.rs, if it is one of an algorithm), and have the state
-//! written that the new format has: `WINDLASS_WRITE_STATE=1 cargo test -p windlass-sim --test formats`.
+//! core/engine/src/engine/export.rs (or `VERSION` in core/cc/src/export.rs, if it is one of an algorithm), keep what is new apart from
+//! what the format before has (`Since3` in core/engine/src/conn/export.rs), and have the state written that the new format has:
+//! `WINDLASS_WRITE_STATE=1 cargo test -p windlass-sim --test formats`.
 #![allow(clippy::disallowed_methods)]
 
 use std::fmt::Write;
@@ -110,33 +111,35 @@ fn read(number: usize, (at, state): &(Nanos, Vec<u8>)) -> Result<(Engine, usize)
 fn told(states: &[(Nanos, Vec<u8>)]) -> String {
     let mut text = String::new();
     for (number, written) in states.iter().enumerate() {
-        let (engine, _) = read(number, written).expect("its own format");
-        let held = engine.held().count();
-        writeln!(text, "{number} held {held}").unwrap();
-        for flow in engine.flows() {
-            for figure in flow.figures.each() {
-                if let Some(value) = figure.number {
-                    writeln!(text, "{number} {} {} {value}", flow.key, figure.key()).unwrap();
-                }
+        text += &told_of(number, written);
+    }
+    text
+}
+
+fn told_of(number: usize, written: &(Nanos, Vec<u8>)) -> String {
+    let mut text = String::new();
+    let (engine, _) = read(number, written).expect("a format that is read");
+    let held = engine.held().count();
+    writeln!(text, "{number} held {held}").unwrap();
+    for flow in engine.flows() {
+        for figure in flow.figures.each() {
+            if let Some(value) = figure.number {
+                writeln!(text, "{number} {} {} {value}", flow.key, figure.key()).unwrap();
             }
         }
     }
     text
 }
 
-#[test]
-fn the_state_of_this_format_is_read_as_it_was_written() {
-    let name = |extension| folder().join(format!("{}.{extension}", Engine::STATE_FORMAT));
-    if std::env::var("WINDLASS_WRITE_STATE").is_ok() {
-        // One that there is stays: others may have written it.
-        if !name("state").exists() {
-            fs::write(name("state"), packed(&states())).unwrap();
-        }
-        let states = unpacked(&fs::read(name("state")).unwrap());
-        fs::write(name("txt"), told(&states)).unwrap();
-    }
-    let kept = fs::read(name("state")).expect("a state of this format: see above");
-    let states = unpacked(&kept);
+/// Where it is kept.
+fn kept(format: u16, extension: &str) -> PathBuf {
+    folder().join(format!("{format}.{extension}"))
+}
+
+/// The states of a format that is read, as they were written.
+fn is_read(format: u16) {
+    let bytes = fs::read(kept(format, "state")).expect("a state of this format: see above");
+    let states = unpacked(&bytes);
     let mut anew = 0;
     for (number, written) in states.iter().enumerate() {
         let read = read(number, written);
@@ -150,13 +153,49 @@ fn the_state_of_this_format_is_read_as_it_was_written() {
         "{anew} of {} algorithms cannot be read back: see above",
         states.len()
     );
-    let (told, expected) = (told(&states), fs::read_to_string(name("txt")).unwrap());
+    let (told, expected) = (
+        told(&states),
+        fs::read_to_string(kept(format, "txt")).unwrap(),
+    );
     assert!(expected.lines().count() > 20 * states.len());
     let missing: Vec<&str> = expected
         .lines()
         .filter(|line| anew == 0 && !told.lines().any(|other| other == *line))
         .collect();
     assert!(missing.is_empty(), "read otherwise: {missing:#?}");
+}
+
+#[test]
+fn the_state_of_this_format_is_read_as_it_was_written() {
+    if std::env::var("WINDLASS_WRITE_STATE").is_ok() {
+        let of = |extension| kept(Engine::STATE_FORMAT, extension);
+        // One that there is stays: others may have written it.
+        if !of("state").exists() {
+            fs::write(of("state"), packed(&states())).unwrap();
+        }
+        let states = unpacked(&fs::read(of("state")).unwrap());
+        fs::write(of("txt"), told(&states)).unwrap();
+    }
+    is_read(Engine::STATE_FORMAT);
+}
+
+#[test]
+fn the_state_of_the_release_before_is_read_and_written() {
+    is_read(Engine::OLDEST_STATE_FORMAT);
+    let bytes = fs::read(kept(Engine::OLDEST_STATE_FORMAT, "state")).unwrap();
+    let states = unpacked(&bytes);
+    for (number, written) in states.iter().enumerate() {
+        let (engine, _) = read(number, written).expect("it is read");
+        let again = engine
+            .export_as(Engine::OLDEST_STATE_FORMAT)
+            .expect("it is written");
+        assert_eq!(again[0], Engine::OLDEST_STATE_FORMAT as u8);
+        let again = (written.0, again);
+        assert_eq!(told_of(number, &again), told_of(number, written));
+    }
+    let (engine, _) = read(0, &states[0]).expect("it is read");
+    assert_eq!(engine.export_as(Engine::OLDEST_STATE_FORMAT - 1), None);
+    assert_eq!(engine.export_as(Engine::STATE_FORMAT + 1), None);
 }
 
 #[test]
@@ -170,16 +209,16 @@ fn a_state_of_another_format_is_told_by_its_number() {
         let format: u16 = path.file_stem().unwrap().to_str().unwrap().parse().unwrap();
         let states = unpacked(&fs::read(&path).unwrap());
         for (number, mut written) in states.into_iter().enumerate() {
-            if format == Engine::STATE_FORMAT {
+            if (Engine::OLDEST_STATE_FORMAT..=Engine::STATE_FORMAT).contains(&format) {
                 of_own += 1;
                 // As the next one will write it.
-                written.1[0] += 1;
+                written.1[0] = Engine::STATE_FORMAT as u8 + 1;
             }
             let error = read(number, &written).map(|_| ()).unwrap_err();
             let StateError::Format(found) = error else {
                 panic!("{}: {error}", path.display());
             };
-            assert_eq!(found, format + u16::from(format == Engine::STATE_FORMAT));
+            assert!(found == format || found == Engine::STATE_FORMAT + 1);
             let said = error.to_string();
             assert!(said.contains(&format!("format {found}")), "{said}");
         }

@@ -242,8 +242,13 @@ impl Said {
         // Of a probe that goes on as it is, a box may hide room that it has not shown.
         let window = self.windows.get(&windowless(segment, frame));
         let hides = window.is_some_and(|most| segment.window <= *most);
-        let honest =
-            source.believed || again || hides || acks_what_another_has_sent(segment, to, own);
+        // Where somebody has told a box of room in the receiver's name, only the receiver knows that there is none.
+        let misplaced = own.by_others && to.has_no_room_for(segment);
+        let honest = source.believed
+            || again
+            || hides
+            || misplaced
+            || acks_what_another_has_sent(segment, to, own);
         assert!(honest, "laundered: {segment:?}");
         let came = Flags(source.flags);
         let cwr = came.has(Flags::CWR) || own.marks;
@@ -293,7 +298,8 @@ impl Said {
             .unwrap_or(ack)
             .wrapping_add(self.roundings() << scale);
         // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
-        let excused = !own.others_data.is_empty();
+        // So does he who has told of room in the receiver's name, and uses it.
+        let excused = !own.others_data.is_empty() || own.by_others;
         assert!(
             excused || !after(edge, most),
             "edge {edge} beyond {:?}: {segment:?}",

@@ -1,0 +1,41 @@
+//! What a stranger gets who guesses the numbers of a connection, where the box knows less than its ends.
+
+use windlass_engine::Side;
+use windlass_wire::Flags;
+
+use super::ends::{Bench, MS, MSS, bbr};
+
+/// After a bypass nobody knows how far the ends have got. Who guesses, and is near enough to what the other end says, is not believed
+/// at once: the end that he speaks for says otherwise.
+#[test]
+fn after_a_bypass_one_good_guess_is_not_enough() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    for on in [true, false] {
+        let (now, pool) = (bench.now, &mut bench.pool);
+        bench.engine.set_bypass(on, now, pool, &mut Vec::new());
+    }
+    let regained = |bench: &Bench| bench.engine.counters().sight_regained;
+    let speak = |bench: &mut Bench, from, (seq, ack)| {
+        bench.pass(MS);
+        let len = if from == Side::Inside { MSS } else { 0 };
+        let spec = bench.spec(from, Flags::ACK, seq, ack, len);
+        bench.put(from, &spec);
+    };
+    // The server has sent 5 MB, of which the client has 4.
+    let (server, client) = ((5_000_000, 1), (1, 4_000_000));
+    let guess = (1, 4_500_000);
+    speak(&mut bench, Side::Inside, server);
+    speak(&mut bench, Side::Outside, guess);
+    speak(&mut bench, Side::Inside, server);
+    assert_eq!(regained(&bench), 0, "they have agreed once");
+    speak(&mut bench, Side::Outside, client);
+    assert_eq!(regained(&bench), 0, "the client itself has another number");
+    speak(&mut bench, Side::Inside, server);
+    speak(&mut bench, Side::Outside, client);
+    assert_eq!(regained(&bench), 1, "each has gone on from there");
+    bench.out.clear();
+    speak(&mut bench, Side::Inside, (5_000_000 + MSS, 1));
+    let shown = bench.take(Side::Outside);
+    assert!(shown.iter().all(|(segment, _)| segment.payload_len > 0));
+}
