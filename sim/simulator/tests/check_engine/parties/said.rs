@@ -182,6 +182,11 @@ impl Said {
         source.is_some_and(|source| !source.own)
     }
 
+    /// A box has believed somebody else in its name.
+    fn is_spoken_for(&self) -> bool {
+        self.by_others || !self.acks_of_others.is_empty()
+    }
+
     /// It has used this TSval.
     pub fn has_said(&self, tsval: u32) -> bool {
         self.tsvals.contains(&tsval)
@@ -235,19 +240,17 @@ impl Said {
         let source = self.plain.get(&plain(segment, frame)).copied();
         let source = source.or_else(|| self.plain.get(&without_inserted(segment, frame)?).copied());
         let Some(source) = source else {
-            return self.check_made(segment);
+            return self.check_made(segment, to, own);
         };
         let syn = segment.flags.has(Flags::SYN);
         let again = syn && self.answer == Some((segment.seq, segment.ack));
         // Of a probe that goes on as it is, a box may hide room that it has not shown.
         let window = self.windows.get(&windowless(segment, frame));
         let hides = window.is_some_and(|most| segment.window <= *most);
-        // Where somebody has told a box of room in the receiver's name, only the receiver knows that there is none.
-        let misplaced = own.by_others && to.has_no_room_for(segment);
         let honest = source.believed
             || again
             || hides
-            || misplaced
+            || is_misplaced(segment, to, own)
             || acks_what_another_has_sent(segment, to, own);
         assert!(honest, "laundered: {segment:?}");
         let came = Flags(source.flags);
@@ -258,7 +261,7 @@ impl Said {
     }
 
     /// An acknowledgement of the box's own.
-    fn check_made(&self, segment: &Segment) {
+    fn check_made(&self, segment: &Segment, to: &End, own: &Said) {
         let options = &segment.options;
         let others = options.fast_open
             || options.mptcp
@@ -272,7 +275,8 @@ impl Said {
             segment.flags == Flags::ACK && segment.payload_len == 0 && !others,
             "nobody has sent {segment:?}"
         );
-        assert!(!after(segment.seq, self.next), "number: {segment:?}");
+        let known = !after(segment.seq, self.next) || is_misplaced(segment, to, own);
+        assert!(known, "number: {segment:?}");
     }
 
     /// So often its edge may have been rounded up since it last moved it.
@@ -299,7 +303,7 @@ impl Said {
             .wrapping_add(self.roundings() << scale);
         // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
         // So does he who has told of room in the receiver's name, and uses it.
-        let excused = !own.others_data.is_empty() || own.by_others;
+        let excused = !own.others_data.is_empty() || own.is_spoken_for();
         assert!(
             excused || !after(edge, most),
             "edge {edge} beyond {:?}: {segment:?}",
@@ -325,6 +329,11 @@ impl Said {
         }
         true
     }
+}
+
+/// Somebody has told a box of room in the receiver's name, and only the receiver knows that there is none here.
+fn is_misplaced(segment: &Segment, to: &End, own: &Said) -> bool {
+    own.is_spoken_for() && to.has_no_room_for(segment)
 }
 
 /// What somebody has sent in the name of the end that the segment is for: only that end knows better, and drops it until it has
