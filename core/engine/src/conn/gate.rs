@@ -481,7 +481,9 @@ fn is_young(now: Nanos, sender: &End, receiver: &End, segment: &Segment) -> bool
     if !seq::later(recent, val) {
         return true;
     }
+    // To its receiver it is in order only if that has all that came before.
     let overtaken = last
+        && segment.seq == receiver.acked
         && segment.seq == sender.newest
         && segment.ack == sender.acked
         && recent.wrapping_sub(val) <= OVERTAKEN_TICKS;

@@ -44,11 +44,6 @@ impl End {
         self.judge_within(segment, frame, rounded) == Verdict::Take
     }
 
-    /// It lies beyond the edge: it is dropped.
-    pub fn has_no_room_for(&self, segment: &Segment) -> bool {
-        after(segment.seq, self.rcv_edge)
-    }
-
     /// The segment with a TSval that is not older than what has arrived.
     pub fn with_newest_tsval(&self, segment: &Segment) -> Segment {
         let mut newest = *segment;

@@ -13,6 +13,7 @@ use super::alike::{
     Digest, clear_ecn, digest, plain, windowless, without_inserted, without_peers_words,
 };
 use super::end::{End, after, later_of};
+use super::receive::Verdict;
 
 /// Units of the window scale by which rounding may carry an edge beyond the receiver's, and one more for each
 /// acknowledgement since: an edge that must not move left is rounded up each time, as Linux does.
@@ -215,13 +216,17 @@ impl Said {
             return;
         }
         assert!(verify_tcp(frame, &segment), "checksum: {segment:?}");
+        // Whom an end has believed, a box believes more: what he acknowledges of his own, and where he says that there is room. The
+        // end knows better, and drops what comes of that.
+        let spoken_for = self.is_spoken_for() || own.is_spoken_for();
+        if spoken_for && to.judge(&segment, frame) != Verdict::Take {
+            return;
+        }
         self.check_source(&segment, frame, to, own);
         if segment.flags.has(Flags::ACK) {
             self.check_acknowledgement(&segment, to, own);
         }
-        // Its receiver drops an ACK of what it has not sent, and keeps nothing of it.
-        let dropped = acks_what_another_has_sent(&segment, to, own);
-        if let Some(stamps) = segment.options.timestamps.filter(|_| !dropped) {
+        if let Some(stamps) = segment.options.timestamps {
             assert!(self.tsvals.contains(&stamps.val), "TSval: {segment:?}");
             assert!(self.echoes.contains(&stamps.ecr), "TSecr: {segment:?}");
         }
@@ -240,18 +245,15 @@ impl Said {
         let source = self.plain.get(&plain(segment, frame)).copied();
         let source = source.or_else(|| self.plain.get(&without_inserted(segment, frame)?).copied());
         let Some(source) = source else {
-            return self.check_made(segment, to, own);
+            return self.check_made(segment);
         };
         let syn = segment.flags.has(Flags::SYN);
         let again = syn && self.answer == Some((segment.seq, segment.ack));
         // Of a probe that goes on as it is, a box may hide room that it has not shown.
         let window = self.windows.get(&windowless(segment, frame));
         let hides = window.is_some_and(|most| segment.window <= *most);
-        let honest = source.believed
-            || again
-            || hides
-            || is_misplaced(segment, to, own)
-            || acks_what_another_has_sent(segment, to, own);
+        let honest =
+            source.believed || again || hides || acks_what_another_has_sent(segment, to, own);
         assert!(honest, "laundered: {segment:?}");
         let came = Flags(source.flags);
         let cwr = came.has(Flags::CWR) || own.marks;
@@ -261,7 +263,7 @@ impl Said {
     }
 
     /// An acknowledgement of the box's own.
-    fn check_made(&self, segment: &Segment, to: &End, own: &Said) {
+    fn check_made(&self, segment: &Segment) {
         let options = &segment.options;
         let others = options.fast_open
             || options.mptcp
@@ -275,8 +277,7 @@ impl Said {
             segment.flags == Flags::ACK && segment.payload_len == 0 && !others,
             "nobody has sent {segment:?}"
         );
-        let known = !after(segment.seq, self.next) || is_misplaced(segment, to, own);
-        assert!(known, "number: {segment:?}");
+        assert!(!after(segment.seq, self.next), "number: {segment:?}");
     }
 
     /// So often its edge may have been rounded up since it last moved it.
@@ -329,11 +330,6 @@ impl Said {
         }
         true
     }
-}
-
-/// Somebody has told a box of room in the receiver's name, and only the receiver knows that there is none here.
-fn is_misplaced(segment: &Segment, to: &End, own: &Said) -> bool {
-    own.is_spoken_for() && to.has_no_room_for(segment)
 }
 
 /// What somebody has sent in the name of the end that the segment is for: only that end knows better, and drops it until it has
