@@ -454,6 +454,7 @@ fn judge_beyond(
         true if goes_on || segment.seq == sender.probed => Refusal::Probe,
         true => Refusal::BeyondEdge,
         false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => Refusal::BehindProbe,
+        false if segment.seq == sender.probed => Refusal::BehindProbe,
         // Behind a FIN that fills the window and was lost before it came here.
         false if segment.seq == limit.wrapping_add(1) => Refusal::BehindProbe,
         false => Refusal::Unacceptable(PassReason::OutOfWindow),

@@ -28,6 +28,7 @@ impl Conn {
     ) {
         let known = self.ends[from.index()].syn;
         let (syn, ambiguous) = self.read_syn(segment, known);
+        let either = self.answers_either(from, segment);
         let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
         if first && self.pass.is_some() {
             // What the other side has said without an answer is no reason to leave this one alone.
@@ -44,7 +45,7 @@ impl Conn {
         if let Some(reason) = signature(segment) {
             self.pass = Some(reason);
         }
-        if ambiguous {
+        if ambiguous || either {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
         let sent_again = known.is_some_and(|known| known.iss == syn.iss);
@@ -54,7 +55,7 @@ impl Conn {
         if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn)
             && (inside.acks.is_some() || outside.acks.is_some())
         {
-            self.gate = Some(Box::new(Gate::new([&inside, &outside], ctx.now)));
+            self.gate = Some(Gate::new([&inside, &outside], ctx.now));
         }
         let governed = self.flows.iter().any(Option::is_some);
         if self.gate.is_some() && self.pass.is_none() && !governed && !self.settled_at.is_some() {
@@ -180,11 +181,28 @@ impl Conn {
     pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
         let same_ends = segment.key == self.key_from(from);
+        // It has answered the SYN of this one before.
+        let again = self.gate.is_some()
+            && self.ends[from.index()]
+                .syn
+                .is_some_and(|syn| syn.iss == segment.seq);
         let new = self.new_syn.as_deref().filter(|new| {
             let to_it = new.from == from.other() && new.syn.is_acked_by(segment.ack);
-            same_ends && answers && to_it && !new.is_turned
+            same_ends && answers && !again && to_it && !new.is_turned
         })?;
         Some((new.from, new.syn))
+    }
+
+    /// A SYN-ACK that may answer the SYN of a connection, or another that carries data up to where that begins: they may have
+    /// other options.
+    fn answers_either(&self, from: Side, segment: &Segment) -> bool {
+        let open = self.gate.is_none();
+        let known = self.ends[from.other().index()].syn.filter(|_| open);
+        let new = self.answered_new_syn(from, segment).map(|(_, new)| new);
+        let known = known.filter(|known| known.is_acked_by(segment.ack));
+        known
+            .zip(new)
+            .is_some_and(|(known, new)| known.iss != new.iss)
     }
 
     /// A SYN with the ends the other way round, or the answer to one. Until a SYN has been answered, either may be nobody's:

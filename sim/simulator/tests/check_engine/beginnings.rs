@@ -60,3 +60,45 @@ fn an_answer_from_the_wrong_side_counts_if_its_syn_has_come() {
     bench.client_ack(1);
     assert_eq!(bench.engine.flows().count(), 1);
 }
+
+/// Somebody who has seen a SYN sends another that carries data up to where the true one begins: the answer to the true one looks
+/// like that to his. What he says of windows and options counts for nothing.
+#[test]
+fn a_syn_whose_data_reach_to_another_is_not_taken_for_it() {
+    for (carried, answered_before) in [0, 100, 101]
+        .into_iter()
+        .flat_map(|len| [(len, false), (len, true)])
+    {
+        let mut bench = Bench::new(bbr());
+        let syn = bench.syn(Side::Outside, Flags::SYN, 0);
+        let answer = bench.syn(Side::Inside, SYN_ACK, 1);
+        bench.put(Side::Outside, &syn);
+        if answered_before {
+            bench.put(Side::Inside, &answer);
+        }
+        let other = FrameSpec {
+            seq: syn.seq.wrapping_sub(100),
+            payload: vec![7; carried],
+            window: 43_690,
+            options: Vec::new(),
+            ..syn
+        };
+        bench.put(Side::Outside, &other);
+        bench.put(Side::Inside, &answer);
+        bench.client_ack(1);
+        bench.server_data(1, 2);
+        let governed = bench.engine.held_packets() > 0;
+        assert_eq!(
+            governed,
+            carried < 100 || answered_before,
+            "{carried} {answered_before}"
+        );
+        let shown = bench.take(Side::Inside);
+        let (last, _) = shown.last().expect("the client's ACK");
+        assert!(
+            last.window <= 2048,
+            "{carried} {answered_before}: {}",
+            last.window
+        );
+    }
+}
