@@ -175,7 +175,9 @@ impl Folded {
         let ends = [self.end(Side::Inside), self.end(Side::Outside)];
         let settled_at = self.settled_at();
         let gate = match (settled_at, ends[0].syn, ends[1].syn) {
-            (Some(at), Some(inside), Some(outside)) => Some(Gate::new([&inside, &outside], at)),
+            (Some(at), Some(inside), Some(outside)) => {
+                Some(Box::new(Gate::new([&inside, &outside], at)))
+            }
             _ => None,
         };
         Conn {

@@ -55,7 +55,7 @@ impl Conn {
         if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn)
             && (inside.acks.is_some() || outside.acks.is_some())
         {
-            self.gate = Some(Gate::new([&inside, &outside], ctx.now));
+            self.gate = Some(Box::new(Gate::new([&inside, &outside], ctx.now)));
         }
         let governed = self.flows.iter().any(Option::is_some);
         if self.gate.is_some() && self.pass.is_none() && !governed && !self.settled_at.is_some() {

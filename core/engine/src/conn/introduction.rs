@@ -216,7 +216,7 @@ impl Conn {
         }
         let mut gate = Gate::new([&syns[0], &syns[1]], ctx.now);
         gate.resume(ctx.now, introduction.known);
-        conn.gate = Some(gate);
+        conn.gate = Some(Box::new(gate));
         (conn.open, conn.books.half_open) = (true, false);
         conn.standby.is_introduced = true;
         conn.peer = introduction.peer.clone();

@@ -84,7 +84,7 @@ pub(crate) struct Conn {
     first_end: Side,
     ends: [End; 2],
     /// What both ends accept, once both SYNs are known.
-    gate: Option<Gate>,
+    gate: Option<Box<Gate>>,
     /// By the side of the sender.
     flows: [Option<Box<Flow>>; 2],
     pass: Option<PassReason>,
@@ -113,7 +113,7 @@ pub(crate) struct Conn {
 }
 
 /// What a connection takes, bytes, beside its gate and its flows: a flood makes many of them.
-const _: () = assert!(size_of::<Conn>() <= 512);
+const _: () = assert!(size_of::<Conn>() <= 352);
 
 impl Conn {
     pub(crate) fn new(
@@ -183,7 +183,7 @@ impl Conn {
             let window = shown.map_or(segment.window, |flow| flow.shown_fields().1);
             let overtaken = self
                 .gate
-                .as_ref()
+                .as_deref()
                 .is_some_and(|gate| gate.is_overtaken(from, segment));
             let segment = peer.leaves(ctx, segment, pkt, (!overtaken).then_some(window));
             return self.on_ends_packet(ctx, from, &segment, pkt);
@@ -219,7 +219,7 @@ impl Conn {
             self.on_reset(ctx, from);
             return ctx.emit(pkt, from.other(), segment);
         }
-        let gate = self.gate.as_ref();
+        let gate = self.gate.as_deref();
         let another_way = gate.is_some_and(|gate| gate.shows_another_way(from, segment));
         if self.is_resumed() && (another_way || self.acks_what_is_unseen(from, segment)) {
             self.lose_sight(ctx);

@@ -172,7 +172,7 @@ impl Conn {
     /// It is followed again, and what went by unseen may not be known in full.
     pub(super) fn is_resumed(&self) -> bool {
         let governed = self.flows.iter().flatten().any(|f| f.passing().is_none());
-        governed && self.gate.as_ref().is_some_and(Gate::is_unsure)
+        governed && self.gate.as_deref().is_some_and(Gate::is_unsure)
     }
 
     /// A segment acknowledges data that no flow has seen: a later packet of its sender, without data, has told of it.
@@ -183,7 +183,7 @@ impl Conn {
 
     /// The same of what no packet has told of: it was sent while nobody looked.
     pub(super) fn acks_what_went_by(&self, from: Side, segment: &Segment) -> bool {
-        let gate = self.gate.as_ref();
+        let gate = self.gate.as_deref();
         self.is_resumed() && gate.is_some_and(|gate| gate.acks_beyond(from, segment))
     }
 
