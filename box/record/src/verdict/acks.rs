@@ -90,10 +90,15 @@ impl Judge {
         unit: i64,
     ) {
         let way = &mut self.ways[event.from.other().index()];
-        // From an older ACK a sender takes no window (RFC 9293 §3.10.7.4).
-        if ack.is_some_and(|ack| way.shown_ack.is_some_and(|shown| ack < shown)) {
+        // From an older ACK a sender takes no window, nor from older data with the same one (RFC 9293 §3.10.7.4).
+        let (seq, shown_ack) = (event.segment.seq, way.shown_ack);
+        let newer = ack.zip(shown_ack).is_some_and(|(ack, shown)| ack > shown);
+        let older = ack.zip(shown_ack).is_some_and(|(ack, shown)| ack < shown);
+        let overtaken = way.shown_with.is_some_and(|newest| before(seq, newest));
+        if older || (overtaken && !newer) {
             return;
         }
+        way.shown_with = Some(seq);
         let shown = way.shown_edge;
         way.shown_edge = Some(shown.map_or(edge, |shown| shown.max(edge)));
         let left = shown.filter(|shown| edge + unit <= *shown);

@@ -59,6 +59,8 @@ pub(super) struct Way {
     pub left_moves: HashSet<(u32, u16)>,
     pub shown_ack: Option<i64>,
     pub shown_edge: Option<i64>,
+    /// The sequence number with which the newest window was shown (RFC 9293 §3.3.1, SND.WL1).
+    pub shown_with: Option<u32>,
     pub shown_tsval: Option<u32>,
     /// TSvals of its sender, and what it has echoed.
     pub tsvals: HashSet<u32>,
