@@ -132,6 +132,28 @@ fn what_follows_is_governed() {
     assert!(outcome.seconds < alone + 7.0 && outcome.seconds < 0.3 * cubic);
 }
 
+/// Connections that begin in a bypass are strangers afterwards. They are watched, and governed if they are understood.
+#[test]
+fn what_begins_in_a_bypass_is_learnt() {
+    let (mut failed, mut watched, mut adopted) = (Vec::new(), 0, 0);
+    for seed in 1..=SEEDS_IN_TEST {
+        let mut scenario = Scenario::adverse(seed);
+        scenario.limit = 24 * 3600 * SECOND;
+        let inner = EngineBox::new(Box::new(verdict(seed)), Limits::default(), seed);
+        let off = (50 + seed * 61 % 1500) * MILLISECOND;
+        let mut bypassed = Bypassed::new(inner.watching_strangers(), vec![0, off]);
+        let outcome = run(&scenario, &mut bypassed);
+        watched += outcome.counter("strangers");
+        adopted += outcome.counter("adopted");
+        if !outcome.violations.is_empty() && run(&scenario, &mut Wire::default()).intact {
+            failed.push(seed);
+        }
+    }
+    println!("{watched} watched, {adopted} adopted");
+    assert!(failed.is_empty(), "{} seeds: {failed:?}", failed.len());
+    assert!(watched > SEEDS_IN_TEST / 2 && adopted > 0);
+}
+
 /// Numbers go on by more than half of all of them, and all the way round, while nobody looks.
 #[test]
 fn numbers_may_have_gone_round() {
