@@ -23,6 +23,7 @@ use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
 use crate::maybe::Maybe;
 use crate::notice::Notices;
+use crate::port::is_undamaged;
 use crate::tenants::{self, Account};
 use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
@@ -260,7 +261,7 @@ impl Engine {
         let is_known = whole.is_some() || half_open.is_some();
         let watched = !is_known && self.strangers.is_some();
         let wanted = is_known || watched || is_first_syn(segment);
-        if wanted && !pool.verify(pkt, segment) {
+        if wanted && !is_undamaged(pool, pkt, segment) {
             let reason = PassReason::BadChecksum;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }

@@ -1,6 +1,6 @@
 //! Damage on a link: a bit that arrives as its opposite.
 
-use windlass_wire::{ChecksumState, Segment, parse, verify_tcp};
+use windlass_wire::{ChecksumState, Segment, parse, verify_ip, verify_tcp};
 
 use crate::rng::Rng;
 
@@ -33,14 +33,11 @@ pub(crate) fn flip(frame: &mut [u8], rng: &mut Rng) {
 /// is partial, whatever a flipped bit makes it look like.
 pub(crate) fn is_right(frame: &[u8]) -> bool {
     parse(frame, frame.len() as u32).is_ok_and(|segment| {
-        let checksum = ChecksumState::Full;
-        verify_tcp(
-            frame,
-            &Segment {
-                checksum,
-                ..segment
-            },
-        )
+        let on_wire = Segment {
+            checksum: ChecksumState::Full,
+            ..segment
+        };
+        verify_ip(frame, &on_wire) && verify_tcp(frame, &on_wire)
     })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use windlass_engine::Side;
-use windlass_wire::{Ecn, parse, verify_tcp};
+use windlass_wire::{Ecn, parse, verify_ip, verify_tcp};
 
 use super::World;
 use crate::network::Toward;
@@ -84,6 +84,7 @@ impl World {
 
 /// It would reach an end: what is damaged does not.
 pub(super) fn says_what_boxes_say(frame: &[u8]) -> bool {
-    parse(frame, frame.len() as u32)
-        .is_ok_and(|segment| segment.at.peer != 0 && verify_tcp(frame, &segment))
+    parse(frame, frame.len() as u32).is_ok_and(|segment| {
+        segment.at.peer != 0 && verify_ip(frame, &segment) && verify_tcp(frame, &segment)
+    })
 }
