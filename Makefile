@@ -33,7 +33,7 @@ help:
 # What Debian must have installed; skipped where it all is.
 DEBIAN = build-essential ca-certificates clang llvm libbpf-dev linux-libc-dev pkg-config curl \
          iproute2 ethtool iputils-ping iperf3 procps qemu-system-x86 busybox-static \
-         openvswitch-switch lld
+         openvswitch-switch lld openssl
 # To compile a plugin in Rust for the tests; not with rustup's target there, whose packages exclude Debian's.
 DEBIAN_WASM = rustc libstd-rust-dev-wasm32
 
@@ -76,13 +76,15 @@ claims: setup
 	WINDLASS_CLAIMS=1 $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
 
 # The long runs: the claims; 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
-# checkout of it); 1 GB each way through the box, killed in mid-transfer.
+# checkout of it); 1 GB each way through the box, killed in mid-transfer; downloads by HTTPS over a path that damages packets.
 soak: build claims
 	tools/packetdrill --windlass "$$(realpath "$(RELEASE)")/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary
 	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_SOAK_BYTES=1000000000 \
 	    $(CARGO) test --release --locked -p windlass-lab --test soak -- --nocapture --test-threads 6
+	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_DOWNLOADS=30 \
+	    $(CARGO) test --release --locked -p windlass-lab --test damaged -- --nocapture
 	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_FAULTS_S=3600 \
 	    $(CARGO) test --release --locked -p windlass-lab --test faults -- --nocapture random_faults
 

@@ -23,6 +23,7 @@ use crate::decide::{Decide, Generation};
 use crate::decision::{Decision, Fate};
 use crate::maybe::Maybe;
 use crate::notice::Notices;
+use crate::port::is_undamaged;
 use crate::tenants::{self, Account};
 use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
@@ -233,15 +234,12 @@ impl Engine {
         self.counters.packets += 1;
         let pkt = read.pkt;
         let partial = self.told.partial[from.index()];
-        let on_wire;
+        let (by_interface, by_end);
         let segment = match &read.segment {
             Ok(segment) if partial || segment.checksum == ChecksumState::Full => segment,
             Ok(segment) => {
-                on_wire = Segment {
-                    checksum: ChecksumState::Full,
-                    ..*segment
-                };
-                &on_wire
+                by_interface = on_wire(segment);
+                &by_interface
             }
             Err(why) => return Some(self.pass_unparsed(*why, from, pkt, pool, out)),
         };
@@ -257,10 +255,17 @@ impl Engine {
             Some(_) => None,
             None => self.half_open.find(&key),
         };
+        let segment = match whole {
+            Some(index) if self.conns[index as usize].doubts_checksum(from, segment) => {
+                by_end = on_wire(segment);
+                &by_end
+            }
+            _ => segment,
+        };
         let is_known = whole.is_some() || half_open.is_some();
         let watched = !is_known && self.strangers.is_some();
         let wanted = is_known || watched || is_first_syn(segment);
-        if wanted && !pool.verify(pkt, segment) {
+        if wanted && !is_undamaged(pool, pkt, segment) {
             let reason = PassReason::BadChecksum;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
@@ -449,5 +454,13 @@ impl Engine {
                 false => wheel.set(index, at),
             }
         }
+    }
+}
+
+/// The segment as it is if its checksum is whole, whatever it looks like.
+fn on_wire(segment: &Segment) -> Segment {
+    Segment {
+        checksum: ChecksumState::Full,
+        ..*segment
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::Nanos;
-use windlass_wire::{Segment, verify_tcp};
+use windlass_wire::{Segment, verify_ip, verify_tcp};
 
 use crate::Why;
 
@@ -80,6 +80,11 @@ pub trait Pool {
     fn share(&mut self, pkt: Pkt) -> Pkt;
     /// One reference less; the last one frees the packet.
     fn free(&mut self, pkt: Pkt);
+}
+
+/// Whether its receiver would find no damage in a packet: its IPv4 header and its TCP segment are right.
+pub(crate) fn is_undamaged<P: Pool>(pool: &P, pkt: Pkt, segment: &Segment) -> bool {
+    verify_ip(pool.head(pkt), segment) && pool.verify(pkt, segment)
 }
 
 /// What remains to be done about the TCP checksum of a packet on transmission.

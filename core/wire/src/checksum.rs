@@ -75,6 +75,13 @@ pub(crate) fn pseudo_header(src: Addr, dst: Addr, protocol: u8, len: u32) -> u64
     words(src.0) + words(dst.0) + u64::from(protocol) + u64::from(len)
 }
 
+/// Whether the checksum of the IPv4 header is right; IPv6 has none. Who finds it wrong drops the packet, whatever TCP says of itself
+/// (RFC 1122 §3.2.1.2). `head` holds all headers.
+pub fn verify_ip(head: &[u8], seg: &Segment) -> bool {
+    let header = usize::from(seg.at.ip)..usize::from(seg.at.tcp);
+    seg.at.v6 || head.get(header).is_some_and(|ip| sum(ip) == 0xffff)
+}
+
 /// Full check of the TCP checksum of a frame of one part. A partial sum counts as valid; false also
 /// if `frame` does not hold the whole segment.
 pub fn verify_tcp(frame: &[u8], seg: &Segment) -> bool {

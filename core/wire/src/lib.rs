@@ -32,7 +32,7 @@ mod rewrite;
 mod segment;
 mod template;
 
-pub use checksum::{complete_checksum, partial_checksum, verify_tcp, verify_tcp_parts};
+pub use checksum::{complete_checksum, partial_checksum, verify_ip, verify_tcp, verify_tcp_parts};
 pub use edit::Editor;
 pub use encode::OptionWriter;
 pub use frame::FrameSpec;

@@ -3,7 +3,7 @@
 use etherparse::PacketBuilder;
 use windlass_wire::{
     Addr, ChecksumState, Editor, Flags, FlowKey, FrameSpec, complete_checksum, parse,
-    partial_checksum, verify_tcp, verify_tcp_parts,
+    partial_checksum, verify_ip, verify_tcp, verify_tcp_parts,
 };
 
 /// However a frame is cut into parts, its checksum is right or wrong all the same.
@@ -47,6 +47,23 @@ fn specs() -> [FrameSpec; 3] {
         ..plain.clone()
     };
     [plain, v6, options]
+}
+
+#[test]
+fn every_bit_of_an_ipv4_header_counts() {
+    for spec in specs() {
+        let frame = spec.build();
+        let seg = parse(&frame, frame.len() as u32).expect("a segment");
+        assert!(verify_ip(&frame, &seg));
+        for at in usize::from(seg.at.ip)..usize::from(seg.at.tcp) {
+            for bit in 0..8 {
+                let mut damaged = frame.clone();
+                damaged[at] ^= 1 << bit;
+                assert_eq!(verify_ip(&damaged, &seg), seg.at.v6, "byte {at}, bit {bit}");
+            }
+        }
+        assert!(seg.at.v6 || !verify_ip(&frame[..usize::from(seg.at.tcp) - 1], &seg));
+    }
 }
 
 #[test]

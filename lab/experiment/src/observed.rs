@@ -49,6 +49,8 @@ pub struct LinkObserved {
     pub dropped_packets: u64,
     /// Marked CE.
     pub marked_packets: u64,
+    /// Damaged.
+    pub damaged_packets: u64,
     /// Delivered.
     pub delivered_packets: u64,
     /// Bytes delivered, headers included.

@@ -317,6 +317,7 @@ fn sum(links: &[LinkObserved]) -> LinkObserved {
         sum.lost_packets += link.lost_packets;
         sum.dropped_packets += link.dropped_packets;
         sum.marked_packets += link.marked_packets;
+        sum.damaged_packets += link.damaged_packets;
         sum.delivered_packets += link.delivered_packets;
         sum.delivered_bytes += link.delivered_bytes;
         sum.max_queue_bytes = sum.max_queue_bytes.max(link.max_queue_bytes);

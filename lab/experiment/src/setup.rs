@@ -101,6 +101,8 @@ pub struct Direction {
     pub reorder_extra_ns: u64,
     /// Share of the packets that arrive twice, 0 to 1.
     pub duplicate_ratio: f64,
+    /// Share of the packets in which a bit is flipped behind the Ethernet header, 0 to 1.
+    pub damage_ratio: f64,
     /// Drop-tail queue, bytes.
     pub queue_bytes: u64,
     /// ECN-capable packets that meet this much queue are marked, bytes.

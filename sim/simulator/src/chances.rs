@@ -3,12 +3,16 @@
 use crate::link_config::{LinkConfig, Loss};
 use crate::rng::Rng;
 
+/// Streams of damage begin so much later than those of the other misfortunes.
+const DAMAGE_STREAM: u64 = 0x20;
+
 /// One decision stream for each kind of misfortune.
 pub(crate) struct Chances {
     loss: Rng,
     reorder: Rng,
     duplicate: Rng,
     jitter: Rng,
+    damage: Rng,
     bad_state: bool,
 }
 
@@ -20,10 +24,12 @@ pub(crate) struct Draw {
     pub twice: bool,
     /// Share of the link's jitter, 0 to 1.
     pub jitter: f64,
+    /// Which bit of it is flipped, if one is.
+    pub damage: Option<u64>,
 }
 
 impl Chances {
-    /// The four streams of `seed` from `first_stream` on.
+    /// The four streams of `seed` from `first_stream` on, and that of damage.
     pub fn new(seed: u64, first_stream: u64) -> Self {
         let stream = |index| Rng::new(seed, first_stream + index);
         Chances {
@@ -31,6 +37,7 @@ impl Chances {
             reorder: stream(1),
             duplicate: stream(2),
             jitter: stream(3),
+            damage: stream(DAMAGE_STREAM),
             bad_state: false,
         }
     }
@@ -43,7 +50,13 @@ impl Chances {
             late: self.reorder.chance(config.reorder_ratio),
             twice: self.duplicate.chance(config.duplicate_ratio),
             jitter: self.jitter.unit(),
+            damage: self.damaged(config.damage_ratio),
         }
+    }
+
+    fn damaged(&mut self, ratio: f64) -> Option<u64> {
+        let (damaged, bit) = (self.damage.chance(ratio), self.damage.bits());
+        damaged.then_some(bit)
     }
 
     fn lost(&mut self, loss: Loss) -> bool {

@@ -7,6 +7,7 @@
 pub mod adversary;
 mod chances;
 mod cross_traffic;
+pub mod damage;
 pub mod ends;
 mod engine_box;
 mod invariant;

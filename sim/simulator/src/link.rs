@@ -1,7 +1,7 @@
 //! One direction of a link: loss, a drop-tail queue with ECN marking, a serialisation rate, a
-//! propagation delay, jitter, reordering, duplication. Knows nothing of packets but their size.
+//! propagation delay, jitter, reordering, duplication, damage. Knows nothing of packets but their size.
 //!
-//! Whether the n-th packet is lost, reordered or duplicated depends on the seed and on n alone, so
+//! Whether the n-th packet is lost, reordered, duplicated or damaged depends on the seed and on n alone, so
 //! that contestants which send the same number of packets meet the same pattern. Cross traffic
 //! counts and draws apart from that.
 
@@ -42,6 +42,7 @@ struct Queued<T> {
     /// Jitter, 0 to 1.
     jitter: f64,
     late: bool,
+    damage: Option<u64>,
 }
 
 struct InFlight<T> {
@@ -169,6 +170,7 @@ impl<T: Clone> Link<T> {
             marked_ce,
             jitter: draw.jitter,
             late: draw.late,
+            damage: draw.damage,
         };
         if !self.enqueue(now, queued(item)) {
             self.stats[kind as usize].dropped += 1;
@@ -179,6 +181,7 @@ impl<T: Clone> Link<T> {
         stats.marked += u64::from(marked_ce);
         stats.reordered += u64::from(draw.late);
         stats.duplicated += u64::from(copied);
+        stats.damaged += u64::from(draw.damage.is_some());
         Fate::Queued
     }
 
@@ -282,6 +285,7 @@ impl<T: Clone> Link<T> {
                     at,
                     item: head.item,
                     marked_ce: head.marked_ce,
+                    damage: head.damage,
                 },
             });
             if let Some(next) = self.queue.front() {

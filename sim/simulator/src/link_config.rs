@@ -72,6 +72,8 @@ pub struct LinkConfig {
     pub reorder_extra: Nanos,
     /// Share of packets that arrive twice.
     pub duplicate_ratio: f64,
+    /// Share of packets in which a bit is flipped, behind the Ethernet header.
+    pub damage_ratio: f64,
     /// The queue drops what would make it longer than this, bytes.
     pub queue_bytes: u64,
     /// ECN-capable packets that find at least this much queued are marked, bytes.
@@ -94,6 +96,7 @@ impl LinkConfig {
         reorder_ratio: 0.0,
         reorder_extra: 0,
         duplicate_ratio: 0.0,
+        damage_ratio: 0.0,
         queue_bytes: u64::MAX,
         ecn_mark_bytes: None,
         drops_not_ect: false,
@@ -126,6 +129,8 @@ pub struct Delivery<T> {
     pub item: T,
     /// The link marked it: congestion experienced.
     pub marked_ce: bool,
+    /// The link damaged it: which bit it is, for [`crate::damage::Damage`].
+    pub damage: Option<u64>,
 }
 
 /// Counts since the link was made.
@@ -143,6 +148,8 @@ pub struct LinkStats {
     pub reordered: u64,
     /// Second copies made.
     pub duplicated: u64,
+    /// Packets damaged, second copies left out.
+    pub damaged: u64,
     /// Packets marked.
     pub marked: u64,
     /// Packets delivered, second copies included.

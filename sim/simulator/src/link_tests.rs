@@ -180,6 +180,54 @@ fn a_duplicate_is_a_second_packet_behind_the_first() {
     assert_eq!(link.stats().duplicated, 1);
 }
 
+/// What damage a link of this seed does to 20,000 packets, by their numbers.
+fn damage(seed: u64, change: impl Fn(&mut LinkConfig)) -> Vec<Option<u64>> {
+    let mut config = LinkConfig {
+        damage_ratio: 0.01,
+        ..LinkConfig::WIRE
+    };
+    change(&mut config);
+    let mut link = Link::new(config, seed);
+    let mut all = vec![None; 20_000];
+    for item in 0..all.len() {
+        link.send(0, 1000, false, item);
+    }
+    while let Some(delivery) = link.receive(Nanos::MAX) {
+        all[delivery.item] = delivery.damage;
+    }
+    let damaged = all.iter().flatten().count();
+    assert_eq!(link.stats().damaged, damaged as u64);
+    all
+}
+
+#[test]
+fn damage_depends_on_seed_and_index_alone() {
+    let all = damage(42, |_| {});
+    let count = all.iter().flatten().count();
+    assert!((140..260).contains(&count), "1 % of 20000, not {count}");
+    assert_eq!(all, damage(42, |c| c.jitter = MILLISECOND));
+    assert_eq!(all, damage(42, |c| c.reorder_ratio = 0.5));
+    assert_ne!(all, damage(43, |_| {}));
+    assert_eq!(damage(42, |c| c.damage_ratio = 0.0), vec![None; 20_000]);
+    assert!(
+        damage(42, |c| c.damage_ratio = 1.0)
+            .iter()
+            .all(Option::is_some)
+    );
+}
+
+#[test]
+fn loss_and_damage_do_not_disturb_each_other() {
+    let lossy = |c: &mut LinkConfig| c.loss = Loss::Bernoulli { ratio: 0.1 };
+    let (alone, with_loss) = (damage(42, |_| {}), damage(42, lossy));
+    let kept = alone.iter().zip(&with_loss).filter(|(a, b)| a == b).count();
+    let lost = alone.len() - kept;
+    assert!(
+        (1..40).contains(&lost),
+        "of the damaged a tenth is lost: {lost}"
+    );
+}
+
 #[test]
 fn a_change_of_rate_applies_to_what_is_queued() {
     let mut link = link(|_| {});

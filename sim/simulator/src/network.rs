@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, VecDeque};
 use windlass_cc::Nanos;
 
 use crate::cross_traffic::Generator;
-use crate::link::{Fate, Link, LinkConfig, LinkStats};
+use crate::damage::Damage;
+use crate::link::{Delivery, Fate, Link, LinkConfig, LinkStats};
 use crate::network_spec::{Change, NetworkSpec, ProbeStats, Way};
 use crate::probes::Probes;
 use crate::rng::Rng;
@@ -44,6 +45,8 @@ pub struct Arrival<T> {
     pub item: T,
     /// A link marked it: congestion experienced.
     pub marked_ce: bool,
+    /// A link has flipped a bit of it.
+    pub damaged: bool,
 }
 
 /// A packet on its way.
@@ -56,6 +59,7 @@ struct Transit<T> {
     bytes: u32,
     ect: bool,
     marked_ce: bool,
+    damaged: bool,
     item: T,
 }
 
@@ -113,7 +117,7 @@ pub struct Network<T> {
     order: u64,
 }
 
-impl<T: Clone> Network<T> {
+impl<T: Clone + Damage> Network<T> {
     /// The links of `spec`, empty. Its indices must be valid, its changes in order of time.
     pub fn new(spec: &NetworkSpec) -> Self {
         let link =
@@ -200,6 +204,7 @@ impl<T: Clone> Network<T> {
             bytes,
             ect,
             marked_ce: false,
+            damaged: false,
             item,
         };
         self.pass_on(self.now, Cargo::Packet(packet));
@@ -270,12 +275,21 @@ impl<T: Clone> Network<T> {
                 Event::Arrival(toward, index) => {
                     let delivery = self.links[toward as usize][index].receive(self.now);
                     if let Some(delivery) = delivery {
-                        self.pass_on(delivery.at, delivery.item.over(delivery.marked_ce));
+                        self.leave_link(delivery);
                     }
                 }
             }
         }
         self.now = self.now.max(now);
+    }
+
+    /// What a link has done to a packet shows, and it goes on.
+    fn leave_link(&mut self, delivery: Delivery<Cargo<T>>) {
+        let at = delivery.at;
+        match Cargo::over(delivery) {
+            Some(cargo) => self.pass_on(at, cargo),
+            None => self.probes_under_way = self.probes_under_way.saturating_sub(1),
+        }
     }
 
     /// Of events at one time changes come first, then cross traffic, probes, arrivals.
@@ -344,6 +358,7 @@ impl<T: Clone> Network<T> {
             // A switch that marks must not drop it.
             ect: true,
             marked_ce: false,
+            damaged: false,
             item: self.now,
         };
         self.pass_on(self.now, Cargo::Probe(packet));
@@ -399,6 +414,7 @@ impl<T: Clone> Network<T> {
             toward: packet.toward,
             item: packet.item,
             marked_ce: packet.marked_ce,
+            damaged: packet.damaged,
         };
         self.arrived.insert((due, self.order), arrival);
     }
@@ -413,20 +429,26 @@ impl<T> Cargo<T> {
             Cargo::Cross => None,
         }
     }
+}
 
-    /// With one link more behind it.
-    fn over(self, marked_ce: bool) -> Self {
-        match self {
+impl<T: Damage> Cargo<T> {
+    /// With one link more behind it. `None`: a damaged probe, which whoever sent it would not know again.
+    fn over(delivery: Delivery<Self>) -> Option<Self> {
+        match delivery.item {
             Cargo::Packet(mut packet) => {
                 packet.hops += 1;
-                packet.marked_ce |= marked_ce;
-                Cargo::Packet(packet)
+                packet.marked_ce |= delivery.marked_ce;
+                if let Some(choice) = delivery.damage {
+                    packet.damaged = true;
+                    packet.item.damage(choice);
+                }
+                Some(Cargo::Packet(packet))
             }
             Cargo::Probe(mut packet) => {
                 packet.hops += 1;
-                Cargo::Probe(packet)
+                delivery.damage.is_none().then_some(Cargo::Probe(packet))
             }
-            Cargo::Cross => Cargo::Cross,
+            Cargo::Cross => Some(Cargo::Cross),
         }
     }
 }

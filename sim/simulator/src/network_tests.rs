@@ -6,6 +6,12 @@ use super::*;
 use crate::link::Loss;
 use crate::network_spec::{Bottleneck, CrossTraffic, Probe};
 
+impl Damage for u32 {
+    fn damage(&mut self, choice: u64) {
+        *self ^= 1 << (choice % 32);
+    }
+}
+
 /// 1000 bytes per millisecond and 10 ms.
 fn direction() -> LinkConfig {
     LinkConfig {
@@ -227,6 +233,50 @@ fn probes_measure_the_round_trip_and_the_queue() {
     assert_eq!((alone.sent, alone.lost), (1, 0));
     assert_eq!((alone.median, alone.p999), (20_128_000, 20_128_000));
     assert_eq!(probed(7).median, 27_128_000);
+}
+
+/// Each hop has a turn, and what is damaged twice in the same place is damaged still.
+#[test]
+fn every_hop_damages() {
+    let mut harming = bottleneck();
+    harming.down.damage_ratio = 1.0;
+    for hops in [1, 2] {
+        let bottlenecks = vec![harming.clone(); hops];
+        let route: Vec<usize> = (0..hops).collect();
+        let mut network = Network::new(&setup(bottlenecks, &[&route]));
+        for _ in 0..100 {
+            network.send(0, 0, Toward::Clients, 1000, false, 0u32);
+            network.send(0, 0, Toward::Servers, 1000, false, 0u32);
+        }
+        let mut flipped = 0;
+        while let Some(arrival) = network.receive(10 * SECOND) {
+            let down = arrival.toward == Toward::Clients;
+            assert_eq!(arrival.damaged, down);
+            assert!(arrival.item.count_ones() <= if down { hops as u32 } else { 0 });
+            flipped += arrival.item.count_ones() as usize;
+        }
+        assert!((90 * hops..=100 * hops).contains(&flipped), "{flipped}");
+        let damaged = |links: Vec<LinkStats>| links.iter().map(|l| l.damaged).sum::<u64>();
+        let (down, up) = network.observed();
+        assert_eq!((damaged(down), damaged(up)), (100 * hops as u64, 0));
+    }
+}
+
+#[test]
+fn a_damaged_probe_is_a_lost_one() {
+    let mut setup = setup(vec![bottleneck()], &[&[0]]);
+    setup.bottlenecks[0].up.damage_ratio = 0.5;
+    setup.probes = vec![Probe {
+        pair: 0,
+        interval: 10 * MILLISECOND,
+        packet_bytes: 64,
+    }];
+    let mut network: Network<u32> = Network::new(&setup);
+    network.start(0);
+    drain(&mut network, 2 * SECOND);
+    let probes = network.probes_observed().expect("half are back");
+    let share = probes.lost as f64 / probes.sent as f64;
+    assert!((0.35..0.65).contains(&share), "{probes:?}");
 }
 
 /// Packets that cannot be marked are dropped where others are marked, if the link is like that; a

@@ -1,20 +1,25 @@
 //! Servers, a box, the network and clients in virtual time.
 
-use std::collections::VecDeque;
-
 use windlass_cc::{Nanos, SECOND};
 use windlass_engine::Side;
-use windlass_wire::{Ecn, Editor, FlowKey, Segment, parse, verify_tcp};
+use windlass_wire::{Ecn, Editor, FlowKey, Segment, parse};
 
+use crate::damage::Damage;
 use crate::ends::Ends;
-use crate::link::{Link, LinkConfig, LinkStats};
+use crate::link::{Delivery, Link, LinkConfig, LinkStats};
 use crate::names::{FIRST_CLIENT_PORT, SERVER_PORT};
-use crate::network::{Network, Toward};
+use crate::network::{Arrival, Network, Toward};
 use crate::node::Middlebox;
 use crate::scenario::{Outcome, Scenario};
 use crate::tcp::{Endpoint, Outgoing};
 use crate::timers::Timers;
 use crate::too_big::{self, TooBig};
+
+mod damaged;
+mod far;
+
+use damaged::Damaged;
+use far::{FarBox, says_what_boxes_say};
 
 /// After the last connection has ended, the box has this long to let go of every packet.
 const LINGER: Nanos = 5 * SECOND;
@@ -43,17 +48,10 @@ pub struct World {
     outgoing: Vec<Outgoing>,
     boxed: Vec<(Side, Vec<u8>)>,
     far: Option<FarBox>,
+    damaged: Damaged,
     due: Vec<usize>,
     /// Clients that have got something at this time and have not answered.
     merged: Vec<usize>,
-}
-
-/// A box beside the clients, with no way between: they are on its inside.
-struct FarBox {
-    middlebox: Box<dyn Middlebox>,
-    /// What the clients have sent, and what the network has brought.
-    to_do: VecDeque<(Side, Vec<u8>)>,
-    out: Vec<(Side, Vec<u8>)>,
 }
 
 /// Runs a scenario to its end.
@@ -101,29 +99,10 @@ impl World {
             outgoing: Vec::new(),
             boxed: Vec::new(),
             far: None,
+            damaged: Damaged::default(),
             due: Vec::new(),
             merged: Vec::new(),
         }
-    }
-
-    /// With another box, beside the clients.
-    pub fn with_far_box(mut self, middlebox: Box<dyn Middlebox>) -> Self {
-        self.far = Some(FarBox {
-            middlebox,
-            to_do: VecDeque::new(),
-            out: Vec::new(),
-        });
-        self
-    }
-
-    /// The box beside the clients.
-    pub fn far_box(&self) -> Option<&dyn Middlebox> {
-        self.far.as_ref().map(|far| &*far.middlebox)
-    }
-
-    /// Packets that the box beside the clients holds.
-    pub fn held_by_far_box(&self) -> usize {
-        self.far_box().map_or(0, Middlebox::held_packets)
     }
 
     /// Virtual time.
@@ -150,6 +129,11 @@ impl World {
     /// The links outside.
     pub fn network(&self) -> &Network<Vec<u8>> {
         &self.network
+    }
+
+    /// Frames that links have damaged, as often as each has come out of one.
+    pub fn damaged_frames(&self) -> u64 {
+        self.damaged.count()
     }
 
     /// The rules that a box has broken.
@@ -241,20 +225,16 @@ impl World {
         let now = self.now;
         // The servers' packets first: the box's idea of what was sent must not lag its ACKs.
         while let Some(delivery) = self.inside[0].receive(now) {
-            self.enter_box(Side::Inside, delivery.item, delivery.marked_ce, middlebox);
+            let frame = self.off_inside(delivery, true);
+            self.enter_box(Side::Inside, frame, middlebox);
         }
         while let Some(arrival) = self.network.receive(now) {
-            match arrival.toward {
-                Toward::Servers => {
-                    self.enter_box(Side::Outside, arrival.item, arrival.marked_ce, middlebox);
-                }
-                Toward::Clients => {
-                    let frame = marked(arrival.item, arrival.marked_ce);
-                    match &mut self.far {
-                        Some(far) => far.to_do.push_back((Side::Outside, frame)),
-                        None => self.reach_client(frame),
-                    }
-                }
+            let toward = arrival.toward;
+            let frame = self.off_network(arrival);
+            match (toward, &mut self.far) {
+                (Toward::Servers, _) => self.enter_box(Side::Outside, frame, middlebox),
+                (Toward::Clients, Some(far)) => far.to_do.push_back((Side::Outside, frame)),
+                (Toward::Clients, None) => self.reach_client(frame),
             }
         }
         self.answer_merged();
@@ -263,35 +243,11 @@ impl World {
             self.leave_box(middlebox);
         }
         while let Some(delivery) = self.inside[1].receive(now) {
-            self.reach_end(Side::Inside, marked(delivery.item, delivery.marked_ce));
+            let frame = self.off_inside(delivery, false);
+            self.reach_end(Side::Inside, frame);
         }
         self.run_timers();
         self.run_far_box();
-    }
-
-    /// Everything that the box beside the clients has to do now.
-    fn run_far_box(&mut self) {
-        let now = self.now;
-        loop {
-            let Some(far) = &mut self.far else { return };
-            if let Some((from, frame)) = far.to_do.pop_front() {
-                far.middlebox.on_frame(now, from, frame, &mut far.out);
-            } else if far.middlebox.poll_at().is_some_and(|at| at <= now) {
-                far.middlebox.on_timer(now, &mut far.out);
-            } else {
-                return;
-            }
-            let mut out = std::mem::take(&mut far.out);
-            for (side, frame) in out.drain(..) {
-                match side {
-                    Side::Inside => self.leave_far_box(frame),
-                    Side::Outside => self.toward_servers(frame),
-                }
-            }
-            if let Some(far) = &mut self.far {
-                far.out = out;
-            }
-        }
     }
 
     fn violated(&mut self, what: &str) {
@@ -300,29 +256,34 @@ impl World {
         }
     }
 
-    /// To the client. Whatever two boxes say to each other must not reach it.
-    fn leave_far_box(&mut self, frame: Vec<u8>) {
-        if says_what_boxes_say(&frame) {
-            self.violated("a client sees what boxes say");
+    /// A frame with all that its link has done to it.
+    fn off_inside(&mut self, delivery: Delivery<Vec<u8>>, to_box: bool) -> Vec<u8> {
+        let mut frame = delivery.item;
+        if let Some(choice) = delivery.damage {
+            frame.damage(choice);
         }
-        self.reach_end(Side::Outside, frame);
+        let frame = marked(frame, delivery.marked_ce);
+        if delivery.damage.is_some() {
+            self.damaged.note(&frame, to_box, self.far.is_some());
+        }
+        frame
     }
 
-    fn toward_servers(&mut self, frame: Vec<u8>) {
-        let found = self.find(&frame);
-        let ect = found.is_some_and(|(_, segment)| segment.ecn != Ecn::NotEct);
-        if let Some(index) = found.map(|f| f.0).or_else(|| self.find_too_big(&frame)) {
-            let (pair, len) = (self.connections[index].pair, frame.len() as u32);
-            self.network
-                .send(self.now, pair, Toward::Servers, len, ect, frame);
+    /// The same of the network.
+    fn off_network(&mut self, arrival: Arrival<Vec<u8>>) -> Vec<u8> {
+        let frame = marked(arrival.item, arrival.marked_ce);
+        if arrival.damaged {
+            let to_box = arrival.toward == Toward::Servers || self.far.is_some();
+            self.damaged.note(&frame, to_box, self.far.is_some());
         }
+        frame
     }
 
-    fn enter_box(&mut self, from: Side, frame: Vec<u8>, ce: bool, middlebox: &mut dyn Middlebox) {
-        let frame = marked(frame, ce);
+    fn enter_box(&mut self, from: Side, frame: Vec<u8>, middlebox: &mut dyn Middlebox) {
         // By somebody on the other side of the network, around the other box.
         let forged = self.far.is_some() && middlebox.is_forged(&frame);
-        if let Some((index, segment)) = self.find(&frame).filter(|_| !forged)
+        let believed = !forged && !self.damaged.has(&frame);
+        if let Some((index, segment)) = self.find(&frame).filter(|_| believed)
             && let Some(monitor) = &mut self.connections[index].monitor
         {
             monitor.into_box(from, &segment);
@@ -336,7 +297,7 @@ impl World {
         let now = self.now;
         let mut boxed = std::mem::take(&mut self.boxed);
         for (side, frame) in boxed.drain(..) {
-            let added = middlebox.is_added(&frame);
+            let added = middlebox.is_added(&frame) || self.damaged.has(&frame);
             // A stranger's SYN with the option of the boxes is his, and goes on as it is.
             let told = self.far.is_some() && side == Side::Inside && says_what_boxes_say(&frame);
             if told && !added && !middlebox.is_forged(&frame) {
@@ -478,12 +439,6 @@ impl World {
         let index = usize::from(port.checked_sub(FIRST_CLIENT_PORT)?);
         (index < self.connections.len()).then_some(index)
     }
-}
-
-/// It would reach an end: what is damaged does not.
-fn says_what_boxes_say(frame: &[u8]) -> bool {
-    parse(frame, frame.len() as u32)
-        .is_ok_and(|segment| segment.at.peer != 0 && verify_tcp(frame, &segment))
 }
 
 fn marked(mut frame: Vec<u8>, ce: bool) -> Vec<u8> {

@@ -150,6 +150,7 @@ impl Folded {
                 .into(),
             no_room: has(end_bit::NO_ROOM),
             fin: false,
+            whole_checksums: 0,
             drawn: has(end_bit::DRAWN).then_some(Drawn {
                 rule,
                 share,

@@ -2,6 +2,7 @@
 //! ends accept, `refusal` what becomes of the rest, `sight` what is done when packets have gone by unseen.
 
 mod change;
+mod checksums;
 mod decided;
 mod export;
 mod folded;
@@ -51,6 +52,9 @@ struct End {
     /// The SYN-ACK has no room for the option that would offer SACK in its name.
     no_room: bool,
     fin: bool,
+    /// Checksums in a row that were whole, up to a few.
+    #[serde(skip)]
+    whole_checksums: u8,
     /// What its data have drawn.
     drawn: Option<Drawn>,
 }

@@ -6,6 +6,7 @@ use windlass_wire::{Flags, FlowKey, Segment};
 use super::Engine;
 use crate::counters::PassReason;
 use crate::maybe::Maybe;
+use crate::port::is_undamaged;
 use crate::{Nanos, Pkt, Pool, Tx};
 
 impl Engine {
@@ -67,7 +68,7 @@ impl Engine {
             return;
         }
         if let Some(index) = self.whole(&segment.key.canonical().0)
-            && pool.verify(pkt, segment)
+            && is_undamaged(pool, pkt, segment)
         {
             self.forget(index);
         }

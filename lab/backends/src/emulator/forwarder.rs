@@ -9,14 +9,16 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use nix::time::{ClockId, ClockNanosleepFlags, clock_nanosleep};
+use windlass_engine::TxChecksum;
 use windlass_experiment::Setup;
 use windlass_experiment::setup::{Change, Direction};
 use windlass_io::packet::{Offload, Taken};
 use windlass_io::{monotonic_ns, thread_cpu_ns};
+use windlass_sim::damage::Damage;
 use windlass_sim::network::{Arrival, Network};
 
 use crate::backend::sim::network::{links_observed, network_of, probes_observed};
-use windlass_wire::{Ecn, Editor, parse};
+use windlass_wire::{Ecn, Editor, complete_checksum, parse};
 
 use super::ports::{Ends, Ports, is_ecn_capable};
 use super::{FRAME_BYTES, Record};
@@ -39,6 +41,24 @@ struct Frame {
     offload: Offload,
 }
 
+impl Frame {
+    /// Completes a checksum that the kernel has left for later, as a network card does before the wire. On a wire that damages it has
+    /// to be there before: whoever completed it behind the wire would heal the damage.
+    fn complete_checksum(&mut self) {
+        if let TxChecksum::Partial { start, offset } = self.offload.checksum {
+            complete_checksum(&mut self.bytes, start.into(), offset.into());
+            self.offload.checksum = TxChecksum::Done;
+        }
+    }
+}
+
+impl Damage for Frame {
+    fn damage(&mut self, choice: u64) {
+        self.complete_checksum();
+        self.bytes.damage(choice);
+    }
+}
+
 /// How an emulator is told to end: the flag while it rests, the pipe while it waits for frames.
 pub(super) struct Stop<'a> {
     pub flag: &'a AtomicBool,
@@ -53,6 +73,8 @@ pub(super) struct Forwarder {
     /// No packet crosses the network faster than this, ns. While one is on its way, frames that
     /// come may wait so long to be read: the kernel has noted when they came.
     rest_ns: u64,
+    /// The links damage packets, so that all have whole checksums there, as on a wire.
+    damages: bool,
     spare: Vec<Vec<u8>>,
     record: Record,
 }
@@ -70,6 +92,7 @@ impl Forwarder {
                 short if short < REST_MIN_NS => 0,
                 long => long,
             },
+            damages: damages(setup),
             spare: Vec::new(),
             record: Record {
                 start_ns,
@@ -103,6 +126,7 @@ impl Forwarder {
             ends,
             ports,
             network,
+            damages,
             spare,
             record,
             ..
@@ -122,7 +146,10 @@ impl Forwarder {
                 .unwrap_or_else(|| Vec::with_capacity(MAX_FRAME_BYTES));
             bytes.extend_from_slice(taken.bytes);
             let offload = taken.offload;
-            let frame = Frame { bytes, offload };
+            let mut frame = Frame { bytes, offload };
+            if *damages {
+                frame.complete_checksum();
+            }
             let ect = is_ecn_capable(taken.bytes);
             network.send(taken.at, pair, toward, taken.len as u32, ect, frame);
         });
@@ -194,6 +221,17 @@ fn timespec(ns: u64) -> TimeSpec {
     TimeSpec::new((ns / 1_000_000_000) as i64, (ns % 1_000_000_000) as i64)
 }
 
+/// Whether any link damages packets, at any time of the run.
+fn damages(setup: &Setup) -> bool {
+    let bottlenecks = setup.bottlenecks.iter();
+    let mut directions = bottlenecks.flat_map(|bottleneck| {
+        let later = bottleneck.changes.iter();
+        let later = later.flat_map(|Change { down, up, .. }| [down, up]);
+        [&bottleneck.down, &bottleneck.up].into_iter().chain(later)
+    });
+    directions.any(|direction| direction.damage_ratio > 0.0)
+}
+
 /// The shortest time that a packet takes from end to end, at any time of the run, ns.
 fn least_delay(setup: &Setup) -> u64 {
     let least = |index: usize, side: fn(&Direction, &Direction) -> u64| {
@@ -228,8 +266,96 @@ fn mark(frame: &mut [u8]) {
 #[cfg(test)]
 mod tests {
     use windlass_experiment::setup::{Bottleneck, Pair};
+    use windlass_wire::{ChecksumState, verify_tcp};
 
     use super::*;
+
+    /// A frame of TCP whose checksum the kernel has left for later: the field has the sum of the pseudo-header.
+    fn unfinished() -> Frame {
+        let mut bytes = vec![0x5a; 14 + 20 + 20 + 100];
+        bytes[12..14].copy_from_slice(&[8, 0]);
+        let ip = [69, 0, 0, 140, 0, 1, 64, 0, 64, 6, 0, 0];
+        bytes[14..26].copy_from_slice(&ip);
+        bytes[26..34].copy_from_slice(&[198, 18, 0, 1, 198, 19, 0, 1]);
+        bytes[46..48].copy_from_slice(&[0x50, 0x10]);
+        // 198.18 twice with 0.1, protocol 6, 120 bytes of TCP.
+        let words = [0xc612u32, 1, 0xc613, 1, 6, 120];
+        let sum = words.iter().sum::<u32>();
+        let folded = (sum & 0xffff) + (sum >> 16);
+        bytes[50..52].copy_from_slice(&(folded as u16).to_be_bytes());
+        let checksum = TxChecksum::Partial {
+            start: 34,
+            offset: 16,
+        };
+        let offload = Offload {
+            checksum,
+            ..Offload::NONE
+        };
+        Frame { bytes, offload }
+    }
+
+    fn verified(frame: &Frame) -> bool {
+        let segment = parse(&frame.bytes, frame.bytes.len() as u32).expect("a segment");
+        assert_eq!(segment.checksum, ChecksumState::Full);
+        verify_tcp(&frame.bytes, &segment)
+    }
+
+    #[test]
+    fn what_is_damaged_has_a_whole_checksum_that_nobody_mends() {
+        let mut whole = unfinished();
+        let partial = parse(&whole.bytes, whole.bytes.len() as u32).expect("a segment");
+        assert_eq!(partial.checksum, ChecksumState::Partial);
+        whole.complete_checksum();
+        assert_eq!(whole.offload, Offload::NONE);
+        assert!(verified(&whole));
+        let mut again = whole.clone();
+        again.complete_checksum();
+        assert_eq!(again.bytes, whole.bytes, "once is enough");
+        let mut wrong = 0;
+        for choice in 0..100 {
+            let mut frame = unfinished();
+            frame.damage(choice);
+            assert_eq!(frame.offload, Offload::NONE);
+            let pairs = frame.bytes.iter().zip(&whole.bytes);
+            let bits: u32 = pairs.map(|(a, b)| (a ^ b).count_ones()).sum();
+            assert_eq!(bits, 1, "the damage alone");
+            let tcp = frame.bytes[34..] != whole.bytes[34..];
+            let parsed = parse(&frame.bytes, frame.bytes.len() as u32).is_ok();
+            if tcp && parsed {
+                assert!(!verified(&frame));
+                wrong += 1;
+            }
+        }
+        assert!(wrong > 50, "{wrong}");
+    }
+
+    #[test]
+    fn damage_at_any_time_of_the_run_is_damage() {
+        let damaging = Direction {
+            damage_ratio: 0.01,
+            ..Direction::default()
+        };
+        let clean = Bottleneck::default();
+        let up = Bottleneck {
+            up: damaging,
+            ..clean.clone()
+        };
+        let later = Bottleneck {
+            changes: vec![Change {
+                at_ns: 5,
+                down: damaging,
+                up: Direction::default(),
+            }],
+            ..clean.clone()
+        };
+        for (bottleneck, expected) in [(clean.clone(), false), (up, true), (later, true)] {
+            let setup = Setup {
+                bottlenecks: vec![clean.clone(), bottleneck],
+                ..Setup::default()
+            };
+            assert_eq!(damages(&setup), expected);
+        }
+    }
 
     #[test]
     fn the_least_delay_is_that_of_the_fastest_way_at_any_time() {

@@ -48,6 +48,30 @@ fn a_box_in_the_middle_has_loss_on_either_side() {
     }
 }
 
+/// A damaged packet is one that does not arrive, whatever bit it is, and the transfer does not notice more of it.
+#[test]
+fn a_link_that_damages_packets_loses_them_to_the_ends() {
+    let mut setup = line(bottleneck(50 * MBIT, 20 * MS), flows("one", 0, 1, BYTES));
+    setup.bottlenecks[0].down.damage_ratio = 0.02;
+    setup.bottlenecks[0].up.damage_ratio = 0.02;
+    for path_box in [PathBox::Nothing, windlass()] {
+        let boxed = path_box != PathBox::Nothing;
+        setup.path_box = path_box;
+        for observed in everywhere(&setup) {
+            check(&observed.flows[0], BYTES, 0.16 + 0.04, 10.0);
+            let (down, up) = (observed.down[0], observed.up[0]);
+            println!("{boxed}: {} s, {down:?}, {up:?}", observed.flows[0].seconds);
+            assert!(down.damaged_packets > 0 && up.damaged_packets > 0);
+            assert_eq!(down.lost_packets + up.lost_packets, 0);
+            if boxed {
+                assert!(observed.counters["passed_bad_checksum"] > 0);
+                let resent = observed.flows[0].box_retransmitted_bytes;
+                assert!(resent.is_some_and(|bytes| bytes > 0), "{resent:?}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_recorded_rate_is_what_a_transfer_gets() {
     // A frame a millisecond for a second, then nothing for another: 12 Mbit/s at best.

@@ -23,20 +23,25 @@ enum Queue {
     Bytes(f64),
 }
 
+/// What a direction has for itself, and the other one has too.
+#[derive(Clone, Copy, Default)]
+struct Own {
+    recording: Option<usize>,
+    jitter_ms: f64,
+    slots_ns: Option<(u64, u64)>,
+    damage: f64,
+}
+
 /// A link in the units of the file.
 #[derive(Clone, Copy)]
 struct Link {
     rate_mbit: f64,
     rtt_ms: f64,
-    recording: Option<usize>,
-    ack_recording: Option<usize>,
+    down: Own,
+    up: Own,
     loss: Loss,
     ack_loss: f64,
-    jitter_ms: f64,
-    ack_jitter_ms: f64,
     jitter_reorders: bool,
-    slots_ns: Option<(u64, u64)>,
-    ack_slots_ns: Option<(u64, u64)>,
     policer: Option<Policer>,
     reorder: f64,
     reorder_ms: f64,
@@ -78,15 +83,11 @@ pub(super) fn read(
     let mut link = Link {
         rate_mbit: read_rate(&rate)?,
         rtt_ms: read_rtt(&rtt)?,
-        recording: None,
-        ack_recording: None,
+        down: Own::default(),
+        up: Own::default(),
         loss: Loss::None,
         ack_loss: 0.0,
-        jitter_ms: 0.0,
-        ack_jitter_ms: 0.0,
         jitter_reorders: false,
-        slots_ns: None,
-        ack_slots_ns: None,
         policer: None,
         reorder: 0.0,
         reorder_ms: 0.0,
@@ -99,8 +100,8 @@ pub(super) fn read(
     let changes = section.take("change");
     let every = section.take("change_every_s");
     for (key, place) in [
-        ("recorded", &mut link.recording),
-        ("ack_recorded", &mut link.ack_recording),
+        ("recorded", &mut link.down.recording),
+        ("ack_recorded", &mut link.up.recording),
     ] {
         if let Some(value) = section.take(key) {
             *place = Some(recordings.add(&value)?);
@@ -184,6 +185,8 @@ impl Link {
         self.read_queue(section)?;
         for (key, place) in [
             ("ack_loss_percent", &mut self.ack_loss),
+            ("damage_percent", &mut self.down.damage),
+            ("ack_damage_percent", &mut self.up.damage),
             ("reorder_percent", &mut self.reorder),
             ("duplicate_percent", &mut self.duplicate),
         ] {
@@ -192,8 +195,8 @@ impl Link {
             }
         }
         for (key, place) in [
-            ("jitter_ms", &mut self.jitter_ms),
-            ("ack_jitter_ms", &mut self.ack_jitter_ms),
+            ("jitter_ms", &mut self.down.jitter_ms),
+            ("ack_jitter_ms", &mut self.up.jitter_ms),
             ("reorder_ms", &mut self.reorder_ms),
         ] {
             if let Some(value) = section.take(key) {
@@ -201,8 +204,8 @@ impl Link {
             }
         }
         for (key, place) in [
-            ("slots_ms", &mut self.slots_ns),
-            ("ack_slots_ms", &mut self.ack_slots_ns),
+            ("slots_ms", &mut self.down.slots_ns),
+            ("ack_slots_ms", &mut self.up.slots_ns),
         ] {
             if let Some(value) = section.take(key) {
                 *place = slots(value)?;
@@ -302,24 +305,25 @@ impl Link {
             .map(|n| (n * PACKET_BYTES).round() as u64);
         let down = Direction {
             rate_bits_per_s: (self.rate_mbit * 1e6).round() as u64,
-            recording: self.recording,
+            recording: self.down.recording,
             delay_ns: millis(self.rtt_ms) / 2,
-            jitter_ns: millis(self.jitter_ms),
+            jitter_ns: millis(self.down.jitter_ms),
             jitter_reorders: self.jitter_reorders,
-            slots_ns: self.slots_ns,
+            slots_ns: self.down.slots_ns,
             policer: self.policer,
             loss: self.loss,
             reorder_ratio: self.reorder,
             reorder_extra_ns: millis(self.reorder_ms),
             duplicate_ratio: self.duplicate,
+            damage_ratio: self.down.damage,
             queue_bytes: self.queue_bytes(),
             ecn_mark_bytes: mark,
             drops_not_ect: self.drops_not_ect,
         };
         let up = Direction {
-            recording: self.ack_recording,
-            jitter_ns: millis(self.ack_jitter_ms),
-            slots_ns: self.ack_slots_ns,
+            recording: self.up.recording,
+            jitter_ns: millis(self.up.jitter_ms),
+            slots_ns: self.up.slots_ns,
             policer: None,
             loss: match self.ack_loss {
                 0.0 => Loss::None,
@@ -328,6 +332,7 @@ impl Link {
             reorder_ratio: 0.0,
             reorder_extra_ns: 0,
             duplicate_ratio: 0.0,
+            damage_ratio: self.up.damage,
             ..down
         };
         (down, up)

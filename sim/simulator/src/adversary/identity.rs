@@ -3,7 +3,7 @@
 use windlass_wire::{Ecn, Editor, parse, remove_option};
 
 /// A digest of a frame.
-pub(super) type Identity = u64;
+pub(crate) type Identity = u64;
 
 const FNV_OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
 const FNV_PRIME: u64 = 0x0100_0000_01b3;
@@ -14,7 +14,7 @@ const WINDOW_AND_CHECKSUM: std::ops::Range<usize> = 14..18;
 /// The digest of a frame. One with data goes without its window: a box hides room in what may be a probe. Between two `boxes` it goes
 /// without what they and the network may do even to what they do not believe: marks come and go, and what boxes say to each other is
 /// taken out.
-pub(super) fn identity(frame: &[u8], boxes: bool) -> Identity {
+pub(crate) fn identity(frame: &[u8], boxes: bool) -> Identity {
     let mut frame = match boxes {
         false => frame.to_vec(),
         true => without_boxes(frame),

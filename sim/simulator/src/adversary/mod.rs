@@ -18,22 +18,21 @@ use std::rc::Rc;
 
 use windlass_cc::Nanos;
 use windlass_engine::Side;
-use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, parse, verify_tcp};
+use windlass_wire::{Flags, FlowKey, Segment, parse};
 
 pub use noise::Noise;
 pub use operation::{Operated, Operation, Station};
 pub use path::{Detour, Narrowing};
 pub use plan::{KINDS, Plan};
 
+use crate::damage::{ETHERNET_BYTES, flip, is_right};
 use crate::node::Middlebox;
 use crate::rng::Rng;
 use forging::Forger;
-use identity::{Identity, identity};
+pub(crate) use identity::{Identity, identity};
 
 /// True frames that are remembered, to be repeated later.
 const REMEMBERED: usize = 64;
-/// The Ethernet header: a bridge would drop what is damaged there.
-const ETHERNET_BYTES: u64 = 14;
 
 /// A box, and the adversary around it.
 pub struct Adversary<M> {
@@ -129,12 +128,9 @@ impl<M: Operated> Adversary<M> {
     fn damaged(&mut self, mut frame: Vec<u8>) -> Vec<u8> {
         let last = frame.len() as u64 - 1;
         match self.rng.between(0, 9) {
-            0 => frame.truncate(self.rng.between(ETHERNET_BYTES, last) as usize),
+            0 => frame.truncate(self.rng.between(ETHERNET_BYTES as u64, last) as usize),
             1 => frame.resize(frame.len() + self.rng.between(1, 40) as usize, 0),
-            _ => {
-                let at = self.rng.between(ETHERNET_BYTES, last) as usize;
-                frame[at] ^= 1 << self.rng.between(0, 7);
-            }
+            _ => flip(&mut frame, &mut self.rng),
         }
         frame
     }
@@ -219,19 +215,7 @@ impl<M: Operated> Adversary<M> {
         self.note(&segment);
         if self.rng.chance(self.plan.damage) {
             let damaged = self.damaged(frame);
-            let after = parse(&damaged, damaged.len() as u32);
-            // On a wire no checksum is partial, whatever a flipped bit makes it look like.
-            let checksum = ChecksumState::Full;
-            let is_right = |segment| {
-                verify_tcp(
-                    &damaged,
-                    &Segment {
-                        checksum,
-                        ..segment
-                    },
-                )
-            };
-            match after.is_ok_and(is_right) {
+            match is_right(&damaged) {
                 // A mark, padding, a field of the IP header: it is still what its end has said.
                 true => self.put(now, from, damaged, out),
                 false => self.add(now, from, damaged, out),

@@ -1,7 +1,7 @@
 //! What an end point does with a frame.
 
 use windlass_cc::Nanos;
-use windlass_wire::{ChecksumState, Ecn, Flags, Segment, parse, verify_tcp};
+use windlass_wire::{ChecksumState, Ecn, Flags, Segment, parse, verify_ip, verify_tcp};
 
 use super::ack::Ack;
 use super::codec::ts_clock;
@@ -20,6 +20,7 @@ impl Endpoint {
             Ok(segment)
                 if segment.key == self.key.reversed()
                     && segment.checksum == ChecksumState::Full
+                    && verify_ip(frame, &segment)
                     && verify_tcp(frame, &segment) =>
             {
                 segment

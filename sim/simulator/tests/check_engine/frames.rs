@@ -1,7 +1,7 @@
 //! Frames of other kinds.
 
 use windlass_engine::{PassReason, Side, TxChecksum};
-use windlass_wire::{ChecksumState, Flags, FlowKey, OptionWriter, verify_tcp};
+use windlass_wire::{ChecksumState, Flags, FlowKey, OptionWriter, parse, verify_tcp};
 
 use super::ends::{Bench, CLIENT_ISS, MS, MSS, SERVER_ISS, bbr};
 
@@ -29,6 +29,8 @@ fn what_is_not_understood_is_untouched() {
         (changed(16, 0xff), PassReason::Malformed),
         (changed(46, 0x10), PassReason::Malformed),
         (changed(47, 0x11), PassReason::BadChecksum),
+        // Time to live: every router and host drops it for the checksum of its IPv4 header.
+        (changed(22, 1), PassReason::BadChecksum),
     ];
     for (frame, reason) in cases {
         let before = passed(&bench, reason);
@@ -187,4 +189,58 @@ fn a_connection_that_is_reset_in_a_bypass_is_forgotten() {
     bypass(&mut bench, false);
     bench.engine.forget_renamed((0, 10), |_| false);
     assert_eq!(bench.engine.connections(), 0);
+}
+
+/// A segment of the server's whose right checksum is what a partial one would be, and then a bit of its payload is flipped: it looks
+/// partial. One of 65,536 damaged segments is like that.
+fn looks_partial_by_chance(bench: &Bench, seq: u32) -> Vec<u8> {
+    let mut spec = bench.spec(Side::Inside, Flags::ACK, seq, 1, MSS);
+    let partial = spec.build_partial();
+    let found = (0..=u16::MAX).find_map(|word| {
+        spec.payload[..2].copy_from_slice(&word.to_be_bytes());
+        let frame = spec.build();
+        (frame[50..52] == partial[50..52]).then_some(frame)
+    });
+    let mut frame = found.expect("one of all");
+    let state = |frame: &[u8]| parse(frame, frame.len() as u32).map(|s| s.checksum);
+    assert_eq!(state(&frame), Ok(ChecksumState::Full));
+    *frame.last_mut().expect("payload") ^= 1;
+    assert_eq!(state(&frame), Ok(ChecksumState::Partial));
+    frame
+}
+
+/// Where an end completes its checksums, one that looks partial is damage: to complete it would make wrong bytes look right.
+#[test]
+fn damage_that_looks_like_a_partial_checksum_is_not_believed() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 9);
+    bench.pass(50 * MS);
+    bench.client_ack(1 + 9 * MSS);
+    bench.out.clear();
+    for _ in 0..2 {
+        let damaged = looks_partial_by_chance(&bench, 1 + 9 * MSS);
+        let held = bench.engine.held_packets();
+        bench.put_frame(Side::Inside, &damaged);
+        let out = std::mem::take(&mut bench.out);
+        assert_eq!(out, [(Side::Outside, damaged, TxChecksum::Done)]);
+        assert_eq!(bench.engine.held_packets(), held);
+        bench.server_data(1 + 9 * MSS, 9);
+        bench.out.clear();
+    }
+    assert_eq!(passed(&bench, PassReason::BadChecksum), 2);
+}
+
+/// An end whose interface completes no checksums any more: one segment is doubted, and no other.
+#[test]
+fn an_end_may_begin_to_leave_checksums_partial() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 9);
+    bench.pass(50 * MS);
+    bench.client_ack(1 + 9 * MSS);
+    bench.partial = true;
+    bench.server_data(1 + 9 * MSS, 9);
+    assert_eq!(passed(&bench, PassReason::BadChecksum), 1);
+    assert!(bench.engine.held_packets() >= 8);
 }

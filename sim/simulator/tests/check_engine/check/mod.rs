@@ -5,10 +5,11 @@ mod traffic;
 use std::collections::{BTreeMap, BTreeSet};
 
 use windlass_engine::{
-    AlgorithmId, Decide, Engine, Limits, Mode, PassReason, Redundancy, Side, Tx, Verdict,
+    AlgorithmId, Decide, Engine, Limits, Mode, PassReason, Redundancy, Side, Tx, TxChecksum,
+    Verdict,
 };
 use windlass_sim::HeapPool;
-use windlass_wire::{Flags, FlowKey, Segment, parse, verify_tcp};
+use windlass_wire::{ChecksumState, Flags, FlowKey, Segment, parse, verify_ip, verify_tcp};
 
 use crate::rules::{check_memory, check_nothing_left};
 
@@ -56,6 +57,8 @@ struct Ends {
     next: [u32; 2],
     /// Highest offset acknowledged, by who acknowledges.
     acked: [u32; 2],
+    /// Whether they leave checksums partial, once they have sent something.
+    partial: [Option<bool>; 2],
 }
 
 /// What has come out toward the server of the first flow.
@@ -163,6 +166,7 @@ impl World {
             ends: [Ends {
                 next: [1, 1],
                 acked: [1, 1],
+                partial: [None, None],
             }; FLOWS],
             said: BTreeMap::new(),
             data: BTreeSet::new(),
@@ -225,12 +229,15 @@ impl World {
         for tx in std::mem::take(&mut self.txs) {
             let frame = self.pool.take(tx.pkt);
             if let Ok(segment) = parse(&frame, frame.len() as u32) {
-                self.check_out(tx.to, &segment, &frame);
+                // What nobody completes is whole, or damaged: its receiver drops it then.
+                let done = tx.checksum == TxChecksum::Done;
+                let dropped = done && !is_right(&frame, &segment);
+                self.check_out(tx.to, &segment, &frame, dropped);
             }
         }
     }
 
-    fn check_out(&mut self, to: Side, segment: &Segment, frame: &[u8]) {
+    fn check_out(&mut self, to: Side, segment: &Segment, frame: &[u8], dropped: bool) {
         let name = segment.key.canonical().0;
         let made = segment.seq_len() == 0 && segment.flags == Flags::ACK;
         assert!(
@@ -248,7 +255,8 @@ impl World {
                 segment.ack
             );
         }
-        if to == Side::Inside && self.sane && segment.key == key(0, Side::Outside) {
+        let shows = self.sane && !dropped;
+        if to == Side::Inside && shows && segment.key == key(0, Side::Outside) {
             self.check_edge(segment);
         }
     }
@@ -266,6 +274,14 @@ impl World {
         self.shown.ack = ack;
         self.shown.edge = self.shown.edge.max(edge);
     }
+}
+
+fn is_right(frame: &[u8], segment: &Segment) -> bool {
+    let on_wire = Segment {
+        checksum: ChecksumState::Full,
+        ..*segment
+    };
+    verify_ip(frame, &on_wire) && verify_tcp(frame, &on_wire)
 }
 
 /// What a box may not change: number, SYN, FIN and RST, payload.

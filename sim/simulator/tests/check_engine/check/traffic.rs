@@ -76,14 +76,19 @@ impl World {
             );
             spec.payload = vec![how; len];
             spec.ecn = if how & 8 != 0 { Ecn::Ect0 } else { Ecn::NotEct };
-            let frame = if how & 16 != 0 {
-                spec.build_partial()
-            } else {
-                spec.build()
-            };
             self.ends[flow].next[from.index()] += len.max(1) as u32;
-            self.put(from, frame);
+            self.put_of(flow, from, &spec, how & 16 != 0);
         }
+    }
+
+    /// A frame of an end, which leaves all checksums partial or none: as it would with its first one.
+    fn put_of(&mut self, flow: usize, from: Side, spec: &FrameSpec, would: bool) {
+        let partial = *self.ends[flow].partial[from.index()].get_or_insert(would);
+        let frame = match partial {
+            true => spec.build_partial(),
+            false => spec.build(),
+        };
+        self.put(from, frame);
     }
 
     /// An ACK that may advance, with up to three SACK blocks above it.
@@ -113,7 +118,7 @@ impl World {
             let sack: Vec<u8> = OptionWriter::new().nop().nop().sack(&blocks).into();
             spec.options.extend(sack);
         }
-        self.put(from, spec.build());
+        self.put_of(flow, from, &spec, how & 128 != 0);
     }
 
     /// The server sends again what it has sent.
@@ -126,7 +131,7 @@ impl World {
             let acked = self.ends[flow].acked[0];
             let mut spec = self.spec(flow, Side::Inside, Flags::ACK, start, acked);
             spec.payload = vec![0x77; len as usize];
-            self.put(Side::Inside, spec.build());
+            self.put_of(flow, Side::Inside, &spec, how & 16 != 0);
         }
     }
 

@@ -1,7 +1,7 @@
 //! What an end makes of a segment: RFC 9293 §3.10.7, RFC 5961, RFC 7323.
 
 use windlass_sim::Nanos;
-use windlass_wire::{ChecksumState, Ecn, Flags, Segment, verify_tcp};
+use windlass_wire::{ChecksumState, Ecn, Flags, Segment, verify_ip, verify_tcp};
 
 use super::end::{End, State, after, later_of};
 
@@ -73,7 +73,8 @@ impl End {
             ..*segment
         };
         let signed = segment.options.md5 || segment.options.ao;
-        segment.key == self.key.reversed() && !signed && verify_tcp(frame, &on_wire)
+        let undamaged = verify_ip(frame, &on_wire) && verify_tcp(frame, &on_wire);
+        segment.key == self.key.reversed() && !signed && undamaged
     }
 
     fn judge_within(&self, segment: &Segment, frame: &[u8], edge: u32) -> Verdict {
