@@ -234,7 +234,7 @@ impl Engine {
         self.counters.packets += 1;
         let pkt = read.pkt;
         let partial = self.told.partial[from.index()];
-        let (by_interface, by_end);
+        let by_interface;
         let segment = match &read.segment {
             Ok(segment) if partial || segment.checksum == ChecksumState::Full => segment,
             Ok(segment) => {
@@ -255,13 +255,9 @@ impl Engine {
             Some(_) => None,
             None => self.half_open.find(&key),
         };
-        let segment = match whole {
-            Some(index) if self.conns[index as usize].doubts_checksum(from, segment) => {
-                by_end = on_wire(segment);
-                &by_end
-            }
-            _ => segment,
-        };
+        let doubts = |index: u32| self.conns[index as usize].doubts_checksum(from, segment);
+        let doubted = whole.is_some_and(doubts).then(|| on_wire(segment));
+        let segment = doubted.as_ref().unwrap_or(segment);
         let is_known = whole.is_some() || half_open.is_some();
         let watched = !is_known && self.strangers.is_some();
         let wanted = is_known || watched || is_first_syn(segment);
