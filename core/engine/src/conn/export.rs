@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
-use super::Conn;
+use super::{Conn, Known};
 use crate::Pkt;
 use crate::flow::{Flow, FlowAlgorithm};
 
@@ -14,21 +14,21 @@ pub(crate) struct Algorithms([Option<FlowAlgorithm>; 2]);
 /// What a connection has since format 3, beside what is written of it in format 2.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Since3 {
-    agreed_once: Option<[bool; 2]>,
+    first_agreement: Option<[Known; 2]>,
 }
 
 impl Conn {
     /// What is not in format 2.
     pub(crate) fn since_3(&self) -> Since3 {
         Since3 {
-            agreed_once: self.sight.as_ref().and_then(|sight| sight.agreed_once()),
+            first_agreement: self.sight.as_ref().and_then(|sight| sight.first()),
         }
     }
 
     /// Puts it back.
     pub(crate) fn restore_since_3(&mut self, since: Since3) {
         if let Some(sight) = &mut self.sight {
-            sight.restore_agreed_once(since.agreed_once);
+            sight.restore_first(since.first_agreement);
         }
     }
 

@@ -58,10 +58,10 @@ pub(super) struct Sight {
     newest: [Option<Known>; 2],
     /// The connection is forgotten if this passes first.
     pub until: Nanos,
-    /// Both have agreed once, and these, by side, have said since what goes on from there. Where nothing is known of how far
-    /// they have got, who guesses must not be believed at once.
+    /// What both have agreed on once, by side. Where nothing is known of how far they have got, who guesses must not be believed
+    /// at once: both must say as much again by themselves.
     #[serde(skip)]
-    agreed_once: Option<[bool; 2]>,
+    first: Option<[Known; 2]>,
 }
 
 impl Sight {
@@ -70,39 +70,37 @@ impl Sight {
         Sight {
             newest: [None, None],
             until,
-            agreed_once: None,
+            first: None,
         }
     }
 
-    /// Which ends have said more since both agreed.
-    pub(super) fn agreed_once(&self) -> Option<[bool; 2]> {
-        self.agreed_once
+    /// What both have agreed on once.
+    pub(super) fn first(&self) -> Option<[Known; 2]> {
+        self.first
     }
 
-    pub(super) fn restore_agreed_once(&mut self, agreed_once: Option<[bool; 2]>) {
-        self.agreed_once = agreed_once;
+    pub(super) fn restore_first(&mut self, first: Option<[Known; 2]>) {
+        self.first = first;
     }
 
-    /// The end at `side` has said this, which goes on from what was known of it or not.
-    fn note(&mut self, side: Side, known: Known, goes_on: bool) {
-        self.newest[side.index()] = Some(known);
-        match &mut self.agreed_once {
-            Some(since) if goes_on => since[side.index()] = true,
-            _ => self.agreed_once = None,
-        }
+    /// The end at `side` has said this: what does not go on from the first agreement ends it.
+    fn compare(&mut self, side: Side, said: &Known) {
+        self.first = self
+            .first
+            .filter(|first| said.after(&first[side.index()]).is_some());
     }
 
-    /// They have agreed, and each has gone on from there, and they agree still.
+    /// They agree, and have agreed before. What they said then counts for nothing any more.
     fn agreed_again(&mut self) -> Option<[Known; 2]> {
         let agreed = self.agreed()?;
-        match self.agreed_once {
-            Some([true, true]) => Some(agreed),
-            Some(_) => None,
-            None => {
-                self.agreed_once = Some([false; 2]);
-                None
-            }
+        if self.first.is_none() {
+            *self = Sight {
+                first: Some(agreed),
+                ..Sight::lost(self.until)
+            };
+            return None;
         }
+        Some(agreed)
     }
 
     /// Both have been seen, and each acknowledges what the other has sent. What has been seen of one may be a
@@ -231,7 +229,8 @@ impl Conn {
         let Some(known) = goes_on.or(anew) else {
             return false;
         };
-        sight.note(from, known, goes_on.is_some());
+        sight.compare(from, &said);
+        sight.newest[from.index()] = Some(known);
         let agreed = match resting {
             true => sight.agreed_again(),
             false => sight.agreed(),
