@@ -91,16 +91,16 @@ impl Judge {
     ) {
         let way = &mut self.ways[event.from.other().index()];
         // From an older ACK a sender takes no window, nor from older data with the same one (RFC 9293 §3.10.7.4).
-        let (seq, shown_ack) = (event.segment.seq, way.shown_ack);
+        let (seq, shown_ack) = (event.segment.seq, way.shown.ack);
         let newer = ack.zip(shown_ack).is_some_and(|(ack, shown)| ack > shown);
         let older = ack.zip(shown_ack).is_some_and(|(ack, shown)| ack < shown);
-        let overtaken = way.shown_with.is_some_and(|newest| before(seq, newest));
+        let overtaken = way.shown.with.is_some_and(|newest| before(seq, newest));
         if older || (overtaken && !newer) {
             return;
         }
-        way.shown_with = Some(seq);
-        let shown = way.shown_edge;
-        way.shown_edge = Some(shown.map_or(edge, |shown| shown.max(edge)));
+        way.shown.with = Some(seq);
+        let shown = way.shown.edge;
+        way.shown.edge = Some(shown.map_or(edge, |shown| shown.max(edge)));
         let left = shown.filter(|shown| edge + unit <= *shown);
         // If the receiver itself has moved its edge left by these very numbers, the box has passed that on.
         let unchanged = way
@@ -129,14 +129,15 @@ impl Judge {
             || (!echoed && earlier(other.first_tsval, stamps.ecr));
         let back = event.segment.payload_len == 0
             && other
-                .shown_tsval
+                .shown
+                .tsval
                 .is_some_and(|shown| before(stamps.val, shown))
             && !mine.late_tsvals.contains(&stamps.val);
         let (number, time) = (event.captured.number, event.captured.time);
         if event.segment.payload_len == 0 {
             let other = &mut self.ways[event.from.other().index()];
-            let shown = other.shown_tsval.filter(|shown| before(stamps.val, *shown));
-            other.shown_tsval = Some(shown.unwrap_or(stamps.val));
+            let shown = other.shown.tsval.filter(|shown| before(stamps.val, *shown));
+            other.shown.tsval = Some(shown.unwrap_or(stamps.val));
         }
         let finding = self.finding(Rule::Timestamps);
         if early {

@@ -113,11 +113,11 @@ impl Judge {
     /// What is acknowledged to the sender has left, as far as it came.
     pub(super) fn check_bytes(&mut self, event: &Event<'_>, ack: i64) {
         let way = &mut self.ways[event.from.other().index()];
-        let begin = way.shown_ack.or(way.came.first()).unwrap_or(ack);
-        if way.shown_ack.is_some_and(|shown| shown >= ack) {
+        let begin = way.shown.ack.or(way.came.first()).unwrap_or(ack);
+        if way.shown.ack.is_some_and(|shown| shown >= ack) {
             return;
         }
-        way.shown_ack = Some(ack);
+        way.shown.ack = Some(ack);
         let kept_back: Vec<_> = way.left.missing((begin, ack));
         let came = |range: &Range| way.came.missing(*range).first() != Some(range);
         let unseen = kept_back.iter().any(|range| !came(range));

@@ -37,6 +37,16 @@ struct Numbers {
     newest: i64,
 }
 
+/// What the sender of a way has been shown of its receiver, at most.
+#[derive(Debug, Default)]
+pub(super) struct Shown {
+    pub ack: Option<i64>,
+    pub edge: Option<i64>,
+    /// The sequence number with which the newest window was shown (RFC 9293 §3.3.1, SND.WL1).
+    pub with: Option<u32>,
+    pub tsval: Option<u32>,
+}
+
 /// What one end has said.
 #[derive(Debug, Default)]
 pub(super) struct Way {
@@ -57,11 +67,7 @@ pub(super) struct Way {
     pub offered: Option<i64>,
     /// ACK numbers and windows by which the receiver itself has moved its edge left, or that were overtaken.
     pub left_moves: HashSet<(u32, u16)>,
-    pub shown_ack: Option<i64>,
-    pub shown_edge: Option<i64>,
-    /// The sequence number with which the newest window was shown (RFC 9293 §3.3.1, SND.WL1).
-    pub shown_with: Option<u32>,
-    pub shown_tsval: Option<u32>,
+    pub shown: Shown,
     /// TSvals of its sender, and what it has echoed.
     pub tsvals: HashSet<u32>,
     pub first_tsval: Option<u32>,
