@@ -4,8 +4,8 @@ use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
-use super::syn::{NewSyn, Syn, accurate_ecn, classic_ecn};
-use super::{Conn, SynCopy, is_syn};
+use super::syn::{Syn, accurate_ecn, classic_ecn};
+use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
 use crate::flow::{Flow, Setup};
@@ -28,15 +28,15 @@ impl Conn {
     ) {
         let known = self.ends[from.index()].syn;
         let (syn, ambiguous) = self.read_syn(segment, known);
-        let either = self.answers_either(from, segment);
+        let either = self.answers_one_of_two(from, segment);
         let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
         if first && self.pass.is_some() {
             // What the other side has said without an answer is no reason to leave this one alone.
             self.begin_anew(ctx);
         }
-        if let Some((side, new)) = self.answered_new_syn(from, segment) {
+        if let Some(new) = self.answered_new_syn(from, segment) {
             self.begin_anew(ctx);
-            self.ends[side.index()].syn = Some(new);
+            self.ends[new.from.index()].syn = Some(new.syn);
         } else if known.is_some_and(|k| k.iss != syn.iss) && !self.is_first_answer(&syn) {
             let peer = self.peer.take();
             self.begin_anew(ctx);
@@ -162,79 +162,9 @@ impl Conn {
         Err(PassReason::UnexpectedSyn)
     }
 
-    /// A SYN of another connection, if somebody answers it.
-    pub(super) fn note_new_syn(&mut self, from: Side, segment: &Segment, is_turned: bool) {
-        let syn = Syn::read(segment);
-        self.new_syn = Some(Box::new(NewSyn {
-            from,
-            syn,
-            is_turned,
-        }));
-    }
-
     /// Until a SYN has been answered, those of the side that answers may have been anybody's.
     fn is_first_answer(&self, syn: &Syn) -> bool {
         self.gate.is_none() && syn.acks.is_some()
-    }
-
-    /// The SYN of another connection that `segment`, a SYN of `from`, answers.
-    pub(super) fn answered_new_syn(&self, from: Side, segment: &Segment) -> Option<(Side, Syn)> {
-        let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
-        let same_ends = segment.key == self.key_from(from);
-        // It has answered the SYN of this one before.
-        let again = self.gate.is_some()
-            && self.ends[from.index()]
-                .syn
-                .is_some_and(|syn| syn.iss == segment.seq);
-        let new = self.new_syn.as_deref().filter(|new| {
-            let to_it = new.from == from.other() && new.syn.is_acked_by(segment.ack);
-            same_ends && answers && !again && to_it && !new.is_turned
-        })?;
-        Some((new.from, new.syn))
-    }
-
-    /// A SYN-ACK that may answer the SYN of a connection, or another that carries data up to where that begins: they may have
-    /// other options.
-    fn answers_either(&self, from: Side, segment: &Segment) -> bool {
-        let open = self.gate.is_none();
-        let known = self.ends[from.other().index()].syn.filter(|_| open);
-        let new = self.answered_new_syn(from, segment).map(|(_, new)| new);
-        let known = known.filter(|known| known.is_acked_by(segment.ack));
-        known
-            .zip(new)
-            .is_some_and(|(known, new)| known.iss != new.iss)
-    }
-
-    /// A SYN with the ends the other way round, or the answer to one. Until a SYN has been answered, either may be nobody's:
-    /// whoever guesses the name can send the first. True: it is answered, and the connection is between those ends.
-    pub(super) fn turns<P: Pool>(
-        &mut self,
-        ctx: &mut Context<'_, P>,
-        from: Side,
-        segment: &Segment,
-    ) -> bool {
-        let answered = self.gate.is_some() || self.open;
-        if answered || !is_syn(segment) {
-            return false;
-        }
-        if !segment.flags.has(Flags::ACK) {
-            self.note_new_syn(from, segment, true);
-            return false;
-        }
-        let turned = self.new_syn.as_deref().filter(|new| new.is_turned);
-        let Some(&NewSyn {
-            from: side, syn, ..
-        }) = turned
-        else {
-            return false;
-        };
-        if side != from.other() || syn.is_answered_by(segment).is_err() {
-            return false;
-        }
-        self.begin_anew(ctx);
-        self.first_end = self.first_end.other();
-        self.ends[side.index()].syn = Some(syn);
-        true
     }
 
     /// The old connection has ended, and another one has its name. What another box puts on its packets is still taken

@@ -10,6 +10,7 @@ mod gate;
 mod handshake;
 mod introduction;
 mod lifetime;
+mod new_syn;
 mod refusal;
 mod rest;
 mod sight;
@@ -36,9 +37,10 @@ use gate::Gate;
 pub(crate) use gate::Known;
 use introduction::Standby;
 pub use introduction::{Introduced, Introduction};
+use new_syn::NewSyn;
 use sight::Sight;
 pub(crate) use stranger::{Insight, Stranger};
-use syn::{NewSyn, Syn};
+use syn::Syn;
 use ungoverned::Bound;
 
 /// One end of the connection.
@@ -438,10 +440,9 @@ impl Conn {
 
     /// The name of the connection with the end on `side` first.
     pub(crate) fn key_from(&self, side: Side) -> FlowKey {
-        if side == self.first_end {
-            self.key
-        } else {
-            self.key.reversed()
+        match side == self.first_end {
+            true => self.key,
+            false => self.key.reversed(),
         }
     }
 
@@ -469,11 +470,8 @@ impl Conn {
 
     /// The same for the flows, once the connection is there.
     pub(crate) fn touch_flows(&self) -> u64 {
-        self.flows
-            .iter()
-            .flatten()
-            .map(|f| f.touch())
-            .fold(0, u64::wrapping_add)
+        let flows = self.flows.iter().flatten();
+        flows.map(|f| f.touch()).fold(0, u64::wrapping_add)
     }
 
     /// The same for what the flows point to.

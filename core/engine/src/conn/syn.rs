@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use windlass_wire::{Flags, Segment};
 
 use super::gate::is_echo;
-use crate::{PassReason, Side};
+use crate::PassReason;
 
 /// RFC 9293 §3.7.1: the segment size of a peer that names none.
 const DEFAULT_MSS: u16 = 536;
@@ -31,16 +31,6 @@ pub(super) struct Syn {
     pub signed: bool,
     pub flags: Flags,
     pub payload_len: u32,
-}
-
-/// A SYN that begins a connection if it is answered.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) struct NewSyn {
-    pub from: Side,
-    pub syn: Syn,
-    /// It is between the same ends the other way round: each on the side of the other.
-    #[serde(skip)]
-    pub is_turned: bool,
 }
 
 impl Syn {
