@@ -28,20 +28,23 @@ impl End {
     /// acknowledgement the edge of a window that has a scale is rounded, `roundings` times, and the newest that the box has
     /// `heard` of may be older than the newest that was sent.
     pub fn may_take(&self, segment: &Segment, frame: &[u8], heard: u32, roundings: u32) -> bool {
+        let rounded = roundings << self.agreed.own_scale;
+        self.may_take_within(segment, frame, heard, self.rcv_edge.wrapping_add(rounded))
+    }
+
+    /// The same with a window that ends there.
+    pub fn may_take_within(&self, segment: &Segment, frame: &[u8], heard: u32, edge: u32) -> bool {
         if self.state == State::SynSent && !segment.flags.has(Flags::SYN) {
             return self.may_take_behind_answer(segment, frame);
         }
-        let rounded = self
-            .rcv_edge
-            .wrapping_add(roundings << self.agreed.own_scale);
         // That it has reset the connection may not have got about.
         let over = self.state == State::Over && self.rcv_nxt != 0;
         if over || self.state == State::Open {
-            let window = (heard, rounded);
+            let window = (heard, edge);
             let verdict = self.judge_synchronised(segment, window);
             return self.is_for(segment, frame) && verdict == Verdict::Take;
         }
-        self.judge_within(segment, frame, rounded) == Verdict::Take
+        self.judge_within(segment, frame, edge) == Verdict::Take
     }
 
     /// The segment with a TSval that is not older than what has arrived.

@@ -26,6 +26,8 @@ struct Source {
     believed: bool,
     own: bool,
     flags: u16,
+    /// A box believes it, which does not know what the end knows.
+    box_believes: bool,
 }
 
 /// By one end, to the other.
@@ -52,10 +54,11 @@ pub struct Said {
     next: u32,
     /// Somebody else has been believed in its name.
     pub by_others: bool,
-    /// Data that somebody else has sent in its name.
+    /// Data that somebody else has sent in its name, and that the other end or a box believes.
     others_data: Vec<(u32, u32)>,
-    /// Somebody else's acknowledgements of such data, in its name.
+    /// Somebody else's acknowledgements of such data, in its name, and one past the last number that came with one.
     acks_of_others: BTreeSet<u32>,
+    others_next: Option<u32>,
     pub marks: bool,
 }
 
@@ -80,12 +83,24 @@ impl Said {
         self.note(frame, believed, false, scale);
     }
 
-    /// Somebody else's, which the end `to`, whose own words are `own`, does not believe. If he has sent what he acknowledges, a box
-    /// believes it, and may repeat it when `to` has sent as much itself.
-    pub fn note_ack_of_others(&mut self, segment: &Segment, to: &End, own: &Said) {
-        if segment.flags.has(Flags::ACK) && acks_what_another_has_sent(segment, to, own) {
-            self.acks_of_others.insert(segment.ack);
+    /// Somebody else's, which the end that it is for does not believe, but a box may.
+    pub fn note_believed_by_box(&mut self, segment: &Segment, frame: &[u8]) {
+        if !segment.flags.has(Flags::ACK) {
+            return;
         }
+        self.acks_of_others.insert(segment.ack);
+        let end = segment.seq.wrapping_add(segment.seq_len());
+        self.others_next = Some(later_of(self.others_next.unwrap_or(end), end));
+        if segment.seq_len() > 0 {
+            self.others_data.push((segment.seq, end));
+        }
+        let source = self.plain.entry(plain(segment, frame)).or_default();
+        source.box_believes = true;
+    }
+
+    /// The right edge of the window that a box has been told, if somebody else has.
+    pub fn edge_of_others(&self) -> Option<u32> {
+        self.edge.filter(|_| self.by_others)
     }
 
     fn note(&mut self, frame: &[u8], believed: bool, own: bool, scale: u8) {
@@ -254,8 +269,12 @@ impl Said {
         // Of a probe that goes on as it is, a box may hide room that it has not shown.
         let window = self.windows.get(&windowless(segment, frame));
         let hides = window.is_some_and(|most| segment.window <= *most);
-        let honest =
-            source.believed || again || hides || acks_what_another_has_sent(segment, to, own);
+        let of_others = source.box_believes || acks_what_another_has_sent(segment, to, own);
+        let honest = source.believed || again || hides || of_others;
+        if !honest && segment.flags == Flags::ACK && segment.payload_len == 0 {
+            // One of the box's own may look like a stranger's.
+            return self.check_made(segment);
+        }
         assert!(honest, "laundered: {segment:?}");
         let came = Flags(source.flags);
         let cwr = came.has(Flags::CWR) || own.marks;
@@ -279,7 +298,8 @@ impl Said {
             segment.flags == Flags::ACK && segment.payload_len == 0 && !others,
             "nobody has sent {segment:?}"
         );
-        assert!(!after(segment.seq, self.next), "number: {segment:?}");
+        let next = later_of(self.next, self.others_next.unwrap_or(self.next));
+        assert!(!after(segment.seq, next), "number: {segment:?}");
     }
 
     /// So often its edge may have been rounded up since it last moved it.
@@ -336,7 +356,7 @@ impl Said {
 
 /// What somebody has sent in the name of the end that the segment is for: only that end knows better, and drops it until it has
 /// sent as much itself.
-fn acks_what_another_has_sent(segment: &Segment, to: &End, own: &Said) -> bool {
+pub fn acks_what_another_has_sent(segment: &Segment, to: &End, own: &Said) -> bool {
     let ack = segment.ack;
     let is_of = |&(start, end): &(u32, u32)| after(ack, start) && !after(ack, end);
     let beyond = own.by_others && after(ack, to.nxt) && !after(ack, own.next);

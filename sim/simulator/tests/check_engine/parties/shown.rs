@@ -32,7 +32,11 @@ impl Shown {
             !must_hold || overtaken || segment.seq_len() > 0 || !after(before, stamps.val),
             "TSval after {before}: {segment:?}"
         );
-        self.tsval = Some(later_of(before, stamps.val));
+        // What begins where the window ends brings nothing, its TSval neither.
+        let probes = segment.seq_len() > 0 && !after(to.rcv_edge, segment.seq);
+        if !probes {
+            self.tsval = Some(later_of(before, stamps.val));
+        }
     }
 
     /// Nobody takes a window from a segment that is older than one that has been taken.

@@ -6,6 +6,7 @@ use windlass_wire::{Flags, parse};
 use super::action::Who;
 use super::end::{End, State, later_of};
 use super::receive::Verdict;
+use super::said::acks_what_another_has_sent;
 use super::{World, alike};
 
 /// True frames that the third party remembers.
@@ -46,23 +47,7 @@ impl World {
         // What a first box has refused, a second may believe a little later.
         let said_by = &self.said[from as usize];
         if said_by.is_strange(frame) || (foreign && !said_by.has_come(frame)) {
-            let end = &self.ends[toward as usize];
-            let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
-            let read = parse(frame, frame.len() as u32);
-            let believed = read.as_ref().is_ok_and(|segment| {
-                // A box lets what it holds leave with a TSval as new as what has left before.
-                let said = segment.options.timestamps.map(|stamps| stamps.val);
-                let raised = said.filter(|tsval| said_by.has_said(*tsval));
-                let segment = raised.map_or(*segment, |_| end.with_newest_tsval(segment));
-                let roundings = self.said[toward as usize].roundings();
-                end.may_take(&segment, frame, heard, roundings)
-            });
-            self.said[from as usize].note_foreign(frame, believed, end.agreed.others_scale);
-            if let (false, Ok(segment)) = (believed, &read) {
-                let both = self.said.get_disjoint_mut([from as usize, toward as usize]);
-                let [said, own] = both.expect("two ends");
-                said.note_ack_of_others(segment, end, own);
-            }
+            self.note_foreign(node, from, frame);
         }
         self.hear(node, from, frame);
         let side = side_of(node, from);
@@ -71,12 +56,44 @@ impl World {
         self.leave(node, out);
     }
 
-    /// What an end acknowledges in its own words comes to a box.
+    /// Somebody else's frame comes to a box: whom it misleads.
+    fn note_foreign(&mut self, node: usize, from: Who, frame: &[u8]) {
+        let toward = from.other();
+        let (end, own) = (&self.ends[toward as usize], &self.said[toward as usize]);
+        let said_by = &self.said[from as usize];
+        let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
+        let (mut believed, mut by_box) = (false, None);
+        if let Ok(segment) = parse(frame, frame.len() as u32) {
+            // A box lets what it holds leave with a TSval as new as what has left before.
+            let said = segment.options.timestamps.map(|stamps| stamps.val);
+            let raised = said.filter(|tsval| said_by.has_said(*tsval));
+            let raised = raised.map_or(segment, |_| end.with_newest_tsval(&segment));
+            believed = end.may_take(&raised, frame, heard, own.roundings());
+            // It may lie in a window of which somebody else has told.
+            let told = own.edge_of_others();
+            let within = |edge: u32| end.may_take_within(&raised, frame, heard, edge);
+            let misleads =
+                told.is_some_and(within) || acks_what_another_has_sent(&segment, end, own);
+            by_box = (!believed && misleads).then_some(segment);
+        }
+        let scale = end.agreed.others_scale;
+        let said = &mut self.said[from as usize];
+        said.note_foreign(frame, believed, scale);
+        if let Some(segment) = by_box {
+            said.note_believed_by_box(&segment, frame);
+        }
+    }
+
+    /// What an end acknowledges in its own words, and its peer takes, comes to a box.
     fn hear(&mut self, node: usize, from: Who, frame: &[u8]) {
         let Ok(segment) = parse(frame, frame.len() as u32) else {
             return;
         };
-        if segment.flags.has(Flags::ACK) && !self.said[from as usize].is_strange(frame) {
+        let end = &self.ends[from.other() as usize];
+        let heard = self.heard[node - 1][from.other() as usize].unwrap_or(end.irs);
+        let roundings = self.said[from.other() as usize].roundings();
+        let taken = end.may_take(&segment, frame, heard, roundings);
+        if taken && segment.flags.has(Flags::ACK) && !self.said[from as usize].is_strange(frame) {
             let heard = &mut self.heard[node - 1][from as usize];
             *heard = Some(later_of(heard.unwrap_or(segment.ack), segment.ack));
         }
@@ -121,10 +138,10 @@ impl World {
             return;
         };
         let changed = !said.has_come(frame);
-        // An acknowledgement behind a number beyond the window, far ahead of what a second box has seen: it
-        // goes on as it is, and its receiver, whose window has moved meanwhile, takes it.
+        // An acknowledgement behind a number beyond the window, far ahead of what a box has seen: it goes on as it is, and
+        // its receiver, whose window has moved meanwhile, takes it.
         let beyond = self.ends[toward.other() as usize].went_beyond;
-        let passed = !changed && beyond && segment.payload_len == 0 && self.boxes.len() > 1;
+        let passed = !changed && beyond && segment.payload_len == 0;
         let truthful = !self.said.iter().any(|said| said.by_others);
         if truthful
             && !passed
