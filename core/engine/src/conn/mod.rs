@@ -476,11 +476,8 @@ impl Conn {
 
     /// The same for what the flows point to.
     pub(crate) fn touch_holds(&self) -> u64 {
-        self.flows
-            .iter()
-            .flatten()
-            .map(|f| f.touch_hold())
-            .fold(0, u64::wrapping_add)
+        let flows = self.flows.iter().flatten();
+        flows.map(|f| f.touch_hold()).fold(0, u64::wrapping_add)
     }
 
     /// It passes, whatever comes, until it begins anew; the answer to a SYN would tell of that.

@@ -40,8 +40,8 @@ impl Conn {
             is_turned,
             is_ambiguous: false,
         };
+        // Even one of the other side may have taken the place of such a SYN.
         let before = self.new_syn.as_deref();
-        let before = before.filter(|known| known.from == from && known.is_turned == is_turned);
         new.is_ambiguous =
             before.is_some_and(|known| known.is_ambiguous || known.is_mistaken_for(&new));
         self.new_syn = Some(Box::new(new));

@@ -102,3 +102,39 @@ fn a_syn_whose_data_reach_to_another_is_not_taken_for_it() {
         );
     }
 }
+
+/// The same where a forged SYN from the wrong side has come first, so that the true one is remembered as one of another connection:
+/// with nothing, a SYN of either side, or both between the true one and the one that carries data.
+#[test]
+fn nor_behind_a_syn_from_the_wrong_side() {
+    for (same_way, other_way) in [(false, false), (true, false), (false, true), (true, true)] {
+        let mut bench = Bench::new(bbr());
+        let wrong = forged(&bench, 0);
+        bench.put(Side::Outside, &wrong);
+        let syn = bench.syn(Side::Outside, Flags::SYN, 0);
+        bench.put(Side::Outside, &syn);
+        if same_way {
+            let seq = syn.seq.wrapping_add(5_000);
+            bench.put(Side::Outside, &FrameSpec { seq, ..syn.clone() });
+        }
+        if other_way {
+            bench.put(Side::Inside, &forged(&bench, 9));
+        }
+        let other = FrameSpec {
+            seq: syn.seq.wrapping_sub(100),
+            payload: vec![7; 100],
+            window: 43_690,
+            options: Vec::new(),
+            ..syn
+        };
+        bench.put(Side::Outside, &other);
+        bench.put(Side::Inside, &bench.syn(Side::Inside, SYN_ACK, 1));
+        bench.client_ack(1);
+        bench.server_data(1, 2);
+        let case = format!("{same_way} {other_way}");
+        assert_eq!(bench.engine.held_packets(), 0, "{case}");
+        let shown = bench.take(Side::Inside);
+        let (last, _) = shown.last().expect("the client's ACK");
+        assert!(last.window <= 2048, "{case}: {}", last.window);
+    }
+}
