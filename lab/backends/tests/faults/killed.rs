@@ -80,12 +80,12 @@ pub fn compare(time: Duration) {
 /// Bridge and box among so many processes that want to run. Nobody is killed, and nothing may fail.
 pub fn compare_pressed(spinners: usize, time: Duration) {
     let fate = Fate::Pressed(spinners);
-    let times = [time.min(BRIDGE_LIMIT), time];
-    let bridge = run(Middle::Bridge, fate, times[0]);
-    let windlass = run(Middle::Box, fate, times[1]);
+    let spans = [time.min(BRIDGE_LIMIT), time];
+    let bridge = run(Middle::Bridge, fate, spans[0]);
+    let windlass = run(Middle::Box, fate, spans[1]);
     let mut report = Report::new(&format!("{spinners} spinning processes, 1 % loss"));
     let complete = [&bridge, &windlass].map(|o| o.complete as f64);
-    let per_s = [0, 1].map(|n| complete[n] / times[n].as_secs_f64());
+    let per_s = [0, 1].map(|n| complete[n] / spans[n].as_secs_f64());
     report.compare("transfers a second", per_s, Bar::None, Weight::Aim);
     Outcome::tell(&mut report, "transfers", [&bridge, &windlass]);
     for (figure, share) in [("median time, s", 0.5), ("p99 time, s", 0.99)] {
@@ -134,8 +134,9 @@ fn begin_until(load: &Load, deadline: Instant) -> Vec<Arc<Transfer>> {
     while Instant::now() < deadline {
         under_way.retain(|transfer| transfer.end().is_none());
         if under_way.len() < MOST_AT_A_TIME {
-            under_way.extend([Way::Down, Way::Up].map(|way| load.begin(way, Some(BYTES))));
-            transfers.extend_from_slice(&under_way[under_way.len() - 2..]);
+            let begun = [Way::Down, Way::Up].map(|way| load.begin(way, Some(BYTES)));
+            under_way.extend(begun.iter().cloned());
+            transfers.extend(begun);
         }
         std::thread::sleep(BEGIN_INTERVAL);
     }
