@@ -59,6 +59,8 @@ pub struct Said {
     /// Somebody else's acknowledgements of such data, in its name, and one past the last number that came with one.
     acks_of_others: BTreeSet<u32>,
     others_next: Option<u32>,
+    /// The right edge of the window that somebody else has told in its name, and a box believes.
+    pub others_edge: Option<u32>,
     pub marks: bool,
 }
 
@@ -84,11 +86,12 @@ impl Said {
     }
 
     /// Somebody else's, which the end that it is for does not believe, but a box may.
-    pub fn note_believed_by_box(&mut self, segment: &Segment, frame: &[u8]) {
+    pub fn note_believed_by_box(&mut self, segment: &Segment, frame: &[u8], scale: u8) {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
         self.acks_of_others.insert(segment.ack);
+        self.note_edge_of_others(segment, scale);
         let end = segment.seq.wrapping_add(segment.seq_len());
         self.others_next = Some(later_of(self.others_next.unwrap_or(end), end));
         if segment.seq_len() > 0 {
@@ -98,9 +101,9 @@ impl Said {
         source.box_believes = true;
     }
 
-    /// The right edge of the window that a box has been told, if somebody else has.
-    pub fn edge_of_others(&self) -> Option<u32> {
-        self.edge.filter(|_| self.by_others)
+    fn note_edge_of_others(&mut self, segment: &Segment, scale: u8) {
+        let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
+        self.others_edge = Some(later_of(self.others_edge.unwrap_or(edge), edge));
     }
 
     fn note(&mut self, frame: &[u8], believed: bool, own: bool, scale: u8) {
@@ -122,6 +125,9 @@ impl Said {
             self.answer = Some((segment.seq, segment.ack));
         }
         self.by_others |= believed && !own;
+        if believed && !own && segment.flags.has(Flags::ACK) {
+            self.note_edge_of_others(&segment, scale);
+        }
         if believed && !own && segment.seq_len() > 0 {
             let end = segment.seq.wrapping_add(segment.seq_len());
             self.others_data.push((segment.seq, end));

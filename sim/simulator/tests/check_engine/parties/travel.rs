@@ -1,7 +1,7 @@
 //! The way of a frame, from one end over boxes to the other, and what is looked at on it.
 
 use windlass_sim::Side;
-use windlass_wire::{Flags, parse};
+use windlass_wire::{Flags, Segment, parse};
 
 use super::action::Who;
 use super::end::{End, State, later_of};
@@ -61,16 +61,16 @@ impl World {
         let toward = from.other();
         let (end, own) = (&self.ends[toward as usize], &self.said[toward as usize]);
         let said_by = &self.said[from as usize];
-        let heard = self.heard[node - 1][toward as usize].unwrap_or(end.irs);
         let (mut believed, mut by_box) = (false, None);
         if let Ok(segment) = parse(frame, frame.len() as u32) {
             // A box lets what it holds leave with a TSval as new as what has left before.
             let said = segment.options.timestamps.map(|stamps| stamps.val);
             let raised = said.filter(|tsval| said_by.has_said(*tsval));
             let raised = raised.map_or(segment, |_| end.with_newest_tsval(&segment));
-            believed = end.may_take(&raised, frame, heard, own.roundings());
+            believed = self.may_take(node, toward, &raised, frame);
+            let heard = self.heard_at(node, toward);
             // It may lie in a window of which somebody else has told.
-            let told = own.edge_of_others();
+            let told = own.others_edge;
             let within = |edge: u32| end.may_take_within(&raised, frame, heard, edge);
             let misleads =
                 told.is_some_and(within) || acks_what_another_has_sent(&segment, end, own);
@@ -80,8 +80,21 @@ impl World {
         let said = &mut self.said[from as usize];
         said.note_foreign(frame, believed, scale);
         if let Some(segment) = by_box {
-            said.note_believed_by_box(&segment, frame);
+            said.note_believed_by_box(&segment, frame, scale);
         }
+    }
+
+    /// Whether an end may take what comes to a box, by all that the box can know.
+    fn may_take(&self, node: usize, who: Who, segment: &Segment, frame: &[u8]) -> bool {
+        let roundings = self.said[who as usize].roundings();
+        let heard = self.heard_at(node, who);
+        self.ends[who as usize].may_take(segment, frame, heard, roundings)
+    }
+
+    /// The newest acknowledgement of an end that has come to a box.
+    fn heard_at(&self, node: usize, who: Who) -> u32 {
+        let heard = self.heard[node - 1][who as usize];
+        heard.unwrap_or(self.ends[who as usize].irs)
     }
 
     /// What an end acknowledges in its own words, and its peer takes, comes to a box.
@@ -89,10 +102,7 @@ impl World {
         let Ok(segment) = parse(frame, frame.len() as u32) else {
             return;
         };
-        let end = &self.ends[from.other() as usize];
-        let heard = self.heard[node - 1][from.other() as usize].unwrap_or(end.irs);
-        let roundings = self.said[from.other() as usize].roundings();
-        let taken = end.may_take(&segment, frame, heard, roundings);
+        let taken = self.may_take(node, from.other(), &segment, frame);
         if taken && segment.flags.has(Flags::ACK) && !self.said[from as usize].is_strange(frame) {
             let heard = &mut self.heard[node - 1][from as usize];
             *heard = Some(later_of(heard.unwrap_or(segment.ack), segment.ack));
