@@ -10,7 +10,8 @@
 //!
 //! * A sender does not go beyond the edge. So each scale beyond whose edge it went is wrong, and all smaller ones.
 //!
-//! A scale is believed when all others are wrong, and when it has explained some windows, each some time after the other.
+//! A scale is believed when all others are wrong, and when it has explained some windows, each some time after the other. Where a
+//! reader has made room meanwhile, a wrong scale explains a window by chance: the right one must then have explained more.
 
 use windlass_cc::{MILLISECOND, Nanos};
 use windlass_wire::{Flags, FlowKey, Segment};
@@ -25,8 +26,10 @@ const SCALES: usize = 15;
 /// A window that shrinks by less says little about its unit.
 const SHRINKS_BY: u16 = 16;
 /// Windows that must be explained, no two of them within `APART`.
-const EXPLAINED: u8 = 2;
+const EXPLAINED: u16 = 2;
 const APART: Nanos = 20 * MILLISECOND;
+/// Windows more that must be explained for each that another scale has explained.
+const EXPLAINED_BESIDE: u16 = 8;
 /// Numbers of an end are no further from those that it had before, bytes.
 const NEAR: u32 = 1 << 24;
 /// Segments of both ends before anything is believed.
@@ -293,11 +296,50 @@ impl End {
     /// The scale, beyond doubt.
     fn scale(&self) -> Option<u8> {
         let scale = self.too_large.checked_sub(1)?;
-        let others = self.explained.iter().enumerate();
-        let clear = others
-            .filter(|(other, _)| *other != usize::from(scale))
-            .all(|(_, count)| *count == 0);
-        let explained = self.explained[usize::from(scale)] >= EXPLAINED;
-        (explained && clear && self.least == scale).then_some(scale)
+        let explained = u16::from(self.explained[usize::from(scale)]);
+        let all: u16 = self.explained.iter().copied().map(u16::from).sum();
+        let beside = all - explained;
+        let clear = explained >= EXPLAINED + EXPLAINED_BESIDE * beside;
+        (clear && self.least == scale).then_some(scale)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_cc::SECOND;
+
+    use super::*;
+
+    const SCALE: u8 = 10;
+
+    /// An end with windows in units of 1 KiB, after a window that scale 13 explains by chance: of 640 units that arrived, its
+    /// reader has taken 560.
+    fn misled() -> (End, u32) {
+        let mut end = End::fresh();
+        end.says(0, 0, 2000);
+        end.says(SECOND, 640 << SCALE, 1920);
+        assert_eq!(end.explained[13], 1);
+        (end, 640 << SCALE)
+    }
+
+    /// `windows` that shrink as data arrive and grow as they are read, and a sender that fills each.
+    fn watch(end: &mut End, mut ack: u32, windows: u64) {
+        for at in 0..windows {
+            let now = (2 + 2 * at) * SECOND;
+            end.was_sent(ack + (1920 << SCALE), 1448);
+            end.says(now, ack + (100 << SCALE), 1820);
+            end.says(now + SECOND, ack + (100 << SCALE), 1920);
+            ack += 100 << SCALE;
+        }
+    }
+
+    #[test]
+    fn one_chance_does_not_outweigh_many_windows() {
+        let (mut end, ack) = misled();
+        watch(&mut end, ack, 9);
+        assert_eq!(end.scale(), None);
+        let (mut end, ack) = misled();
+        watch(&mut end, ack, 10);
+        assert_eq!(end.scale(), Some(SCALE));
     }
 }
