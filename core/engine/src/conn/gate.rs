@@ -172,13 +172,18 @@ impl Gate {
         verdict
     }
 
+    /// No signature was agreed on, and an end drops what has one.
+    pub(super) fn is_signed_unasked(&self, segment: &Segment) -> bool {
+        !self.signed && (segment.options.md5 || segment.options.ao)
+    }
+
     fn verdict(&self, now: Nanos, from: Side, segment: &Segment) -> Result<(), Refusal> {
         let unacceptable = |reason| Err(Refusal::Unacceptable(reason));
         let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
         // A FIN takes a number, and no room in the window (Linux `tcp_sequence`).
         let end = segment.seq.wrapping_add(segment.payload_len);
         let next = segment.seq.wrapping_add(segment.seq_len());
-        if (segment.options.md5 || segment.options.ao) && !self.signed {
+        if self.is_signed_unasked(segment) {
             return unacceptable(PassReason::UnexpectedSignature);
         }
         if receiver.answers && !sender.answers {

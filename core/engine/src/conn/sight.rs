@@ -217,7 +217,8 @@ impl Conn {
         let (Some(sight), Some(gate)) = (&mut self.sight, &mut self.gate) else {
             return true;
         };
-        if segment.flags.has(Flags::RST) || !segment.flags.has(Flags::ACK) {
+        let says_something = segment.flags.has(Flags::ACK) && !segment.flags.has(Flags::RST);
+        if !says_something || gate.is_signed_unasked(segment) {
             return false;
         }
         let newest = sight.newest[from.index()];

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use nix::sys::signal::Signal;
 use windlass_lab::command::run_line;
 use windlass_lab::topology::{INSIDE, OUTSIDE};
@@ -17,6 +17,7 @@ use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
 use crate::load::Load;
+use crate::squeeze::MemoryGroup;
 use crate::starve::Spinners;
 
 /// The bridge that the lab joins the box's interfaces with.
@@ -30,7 +31,6 @@ const RULES: [&str; 4] = [
 const WRONG_RULES: &str = "[[rule]]\nalgorithm = \"cubik\"\n";
 /// What a memory cgroup grants beyond what is there.
 const SQUEEZE_BYTES: u64 = 16 << 20;
-const CGROUPS: &str = "/sys/fs/cgroup/memory";
 const END_LIMIT: Duration = Duration::from_secs(5);
 const FLOOD_MS: u64 = 1_000;
 /// Room for the trace: it is soon full.
@@ -243,28 +243,20 @@ impl Harm {
 
     /// Little memory to be had. It may be ended for that.
     fn squeeze(&mut self, time: Duration) -> Result<()> {
-        if !Path::new(CGROUPS).join("memory.limit_in_bytes").exists() {
-            return Ok(());
-        }
         let pid = self.daemon().pid();
-        let group = PathBuf::from(CGROUPS).join(format!("wl-faults-{}", std::process::id()));
-        std::fs::create_dir(&group)?;
-        std::fs::write(
-            group.join("memory.limit_in_bytes"),
-            SQUEEZE_BYTES.to_string(),
-        )?;
-        std::fs::write(group.join("cgroup.procs"), pid.to_string())?;
+        let Some(group) = MemoryGroup::around(pid, SQUEEZE_BYTES)? else {
+            return Ok(());
+        };
         std::thread::sleep(time);
-        let home = std::fs::write(PathBuf::from(CGROUPS).join("cgroup.procs"), pid.to_string());
+        let home = group.leave(pid);
         let killed = !self.bed.daemon.as_mut().is_some_and(Daemon::runs);
         if killed {
             // As it must be when the kernel has no memory for it.
             println!("the box was ended for want of memory");
             self.bed.daemon = Some(start(&self.bed, &self.disk));
-        } else {
-            home.context("back to the others")?;
+            return Ok(());
         }
-        Ok(std::fs::remove_dir(&group)?)
+        home
     }
 }
 

@@ -25,6 +25,7 @@ mod outcome;
 mod program;
 mod report;
 mod soak;
+mod squeeze;
 mod starve;
 mod starved;
 mod stopped;

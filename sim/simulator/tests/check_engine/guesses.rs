@@ -69,3 +69,23 @@ fn after_a_bypass_nothing_of_a_good_guess_is_kept() {
         "an ACK of what the client has not sent is believed"
     );
 }
+
+/// An end drops what is signed where no signature was agreed on (RFC 5925 §7.3, Linux `tcp_inbound_hash`), whatever its numbers are.
+#[test]
+fn out_of_sight_a_signature_that_nobody_agreed_on_says_nothing() {
+    let mut bench = out_of_sight();
+    let (server, client) = ((5_000_000, 1), (1, 4_000_000));
+    for _ in 0..3 {
+        speak(&mut bench, Side::Inside, server);
+        bench.pass(MS);
+        let mut signed = bench.spec(Side::Outside, Flags::ACK, 2, client.1, 0);
+        signed.options.extend([29, 4, 1, 2]);
+        bench.put(Side::Outside, &signed);
+    }
+    assert_eq!(regained(&bench), 0);
+    for _ in 0..2 {
+        speak(&mut bench, Side::Outside, client);
+        speak(&mut bench, Side::Inside, server);
+    }
+    assert_eq!(regained(&bench), 1);
+}

@@ -90,6 +90,7 @@ impl Said {
         if !segment.flags.has(Flags::ACK) {
             return;
         }
+        self.marks |= segment.flags.has(Flags::ECE);
         self.acks_of_others.insert(segment.ack);
         self.note_edge_of_others(segment, scale);
         let end = segment.seq.wrapping_add(segment.seq_len());
