@@ -10,6 +10,7 @@ use windlass_cc::{Nanos, SECOND};
 use windlass_wire::{Flags, Segment, Timestamps};
 
 use super::refusal::Refusal;
+use super::sight::Known;
 use super::syn::Syn;
 use crate::{PassReason, Side, seq};
 
@@ -25,24 +26,12 @@ const NEAR: u32 = 1 << 26;
 /// wrong: see [`Gate::is_at_odds`].
 const AT_ODDS: u8 = 3;
 
+/// Probes of a byte each beyond the edge that an acknowledgement lies behind, at most.
+const PROBES_MAX: u32 = 64;
+
 /// After a connection was out of sight: how long what an end has sent meanwhile may become known by an
 /// acknowledgement only. A receiver may have SACKed the last of it long ago, and blocks about older gaps come first.
 const UNSURE: Nanos = 10 * SECOND;
-
-/// What a segment says of the end that has sent it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub(crate) struct Known {
-    /// One past its highest sequence number.
-    pub nxt: u32,
-    /// What it acknowledges, and how far it takes more.
-    pub acked: u32,
-    pub edge: u32,
-    /// The furthest that has reached it: what it acknowledges, or what it SACKs beyond that.
-    pub reached: u32,
-    /// Its timestamps, if they are in use.
-    pub tsval: Option<u32>,
-    pub tsecr: Option<u32>,
-}
 
 /// One end, as far as it has shown itself.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -460,8 +449,8 @@ fn judge_beyond(
         true => Refusal::BeyondEdge,
         false if !seq::later(segment.seq, sender.nxt.wrapping_add(1)) => Refusal::BehindProbe,
         false if segment.seq == sender.probed => Refusal::BehindProbe,
-        // Behind a FIN that fills the window and was lost before it came here.
-        false if segment.seq == limit.wrapping_add(1) => Refusal::BehindProbe,
+        // Behind a FIN that fills the window, or behind probes, which were lost before they came here.
+        false if segment.seq.wrapping_sub(limit) <= PROBES_MAX => Refusal::BehindProbe,
         false => Refusal::Unacceptable(PassReason::OutOfWindow),
     }
 }

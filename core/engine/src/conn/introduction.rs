@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Catalog, Nanos, Settings};
 use windlass_wire::FlowKey;
 
-use super::gate::{Gate, Known};
+use super::gate::Gate;
+use super::sight::Known;
 use super::sight::Sight;
 use super::syn::Syn;
 use super::{Books, Conn, End};

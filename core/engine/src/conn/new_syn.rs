@@ -57,7 +57,7 @@ impl Conn {
                 .syn
                 .is_some_and(|syn| syn.iss == segment.seq);
         let new = self.new_syn.as_deref().filter(|new| {
-            let to_it = new.from == from.other() && new.syn.is_acked_by(segment.ack);
+            let to_it = new.from == from.other() && new.syn.is_answered_by(segment).is_ok();
             same_ends && answers && !again && to_it && !new.is_turned
         });
         new.copied()

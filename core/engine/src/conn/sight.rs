@@ -9,7 +9,7 @@ use windlass_cc::Nanos;
 use windlass_wire::{Flags, Segment};
 
 use super::Conn;
-use super::gate::{Gate, Known};
+use super::gate::Gate;
 use crate::context::Context;
 use crate::{Fate, PassReason, Pkt, Pool, Side, seq};
 
@@ -21,6 +21,21 @@ const FLIGHT_MAX_BYTES: u32 = 1 << 26;
 /// `new` is not before `old`, nor further on than so much.
 fn goes_on(old: u32, new: u32, most: u32) -> bool {
     new.wrapping_sub(old) <= most
+}
+
+/// What a segment says of the end that has sent it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub(crate) struct Known {
+    /// One past its highest sequence number.
+    pub nxt: u32,
+    /// What it acknowledges, and how far it takes more.
+    pub acked: u32,
+    pub edge: u32,
+    /// The furthest that has reached it: what it acknowledges, or what it SACKs beyond that.
+    pub reached: u32,
+    /// Its timestamps, if they are in use.
+    pub tsval: Option<u32>,
+    pub tsecr: Option<u32>,
 }
 
 impl Known {

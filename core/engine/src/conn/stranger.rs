@@ -16,8 +16,8 @@
 use windlass_cc::{MILLISECOND, Nanos};
 use windlass_wire::{Flags, FlowKey, Segment};
 
-use super::gate::Known;
 use super::introduction::{Introduced, Introduction};
+use super::sight::Known;
 use super::syn::Syn;
 use crate::{Side, seq};
 

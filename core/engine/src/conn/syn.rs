@@ -53,10 +53,18 @@ impl Syn {
     }
 
     /// Whether `segment`, a SYN-ACK, is one that the sender of this SYN takes (RFC 9293 §3.10.7.3, RFC
-    /// 7323 §3.2).
+    /// 7323 §3.2). No end answers with an option that it was not offered (RFC 2018 §2, RFC 7323 §2.2 and §3.2): it has answered
+    /// another SYN.
     pub(super) fn is_answered_by(&self, segment: &Segment) -> Result<(), PassReason> {
         if !self.is_acked_by(segment.ack) {
             return Err(PassReason::UnacceptableAck);
+        }
+        let options = &segment.options;
+        let unasked = (options.timestamps.is_some() && self.tsval.is_none())
+            || (options.window_scale.is_some() && self.scale.is_none())
+            || (options.sack_permitted && !self.sack);
+        if unasked {
+            return Err(PassReason::UnexpectedSyn);
         }
         match (segment.options.timestamps, self.first_tsval, self.tsval) {
             (Some(stamps), Some(first), Some(last)) if !is_echo(stamps.ecr, (first, last)) => {

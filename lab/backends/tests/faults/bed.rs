@@ -50,11 +50,16 @@ fn add_route(lab: &Lab) -> Result<()> {
 impl Bed {
     /// Makes all of it; the box with the configuration of `WINDLASS_FAULTS_CONFIG`, if there is one.
     pub fn make(middle: Middle, path: &Path, seed: u64) -> Result<Bed> {
+        Bed::configured(middle, path, seed, &config())
+    }
+
+    /// The same with this configuration.
+    pub fn configured(middle: Middle, path: &Path, seed: u64, config: &str) -> Result<Bed> {
         let lab = Lab::with_clients(CLIENTS)?;
         add_route(&lab)?;
         let ends = Ends::open(&lab.topology)?;
         let link = Emulator::start(ends, &line(path, seed))?;
-        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, &config()));
+        let daemon = (middle == Middle::Box).then(|| Daemon::start(&lab, config));
         Ok(Bed {
             load: Load::start(&lab)?,
             daemon,

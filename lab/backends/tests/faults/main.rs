@@ -21,6 +21,7 @@ mod lab;
 mod load;
 mod noise;
 mod outcome;
+mod patience;
 #[path = "../program/mod.rs"]
 mod program;
 mod report;
@@ -104,6 +105,14 @@ fn stopped_and_continued() {
     let (count, time) = either((20, 5), (3, 1));
     let time = Duration::from_secs(time);
     stopped::compare(stopped::Stops { count, time });
+}
+
+#[test]
+fn patience_with_a_worker() {
+    let Some(_alone) = alone_in_full() else {
+        return;
+    };
+    patience::tell(&[5, 10, 20, 50, 100, 200], 8, Duration::from_secs(8));
 }
 
 #[test]

@@ -72,13 +72,22 @@ impl Drop for MemoryGroup {
 /// The group that limits the memory of a process, as a path below the mount point.
 fn home_of(pid: Pid) -> Result<String> {
     let all = fs::read_to_string(format!("/proc/{pid}/cgroup"))?;
-    let path = |line: &str| {
-        let mut parts = line.splitn(3, ':');
-        let (number, controllers) = (parts.next()?, parts.next()?);
-        let limits = controllers.split(',').any(|name| name == "memory");
-        // Version 1 comes first where a machine has both.
-        (limits || number == "0").then(|| parts.next())?
-    };
-    let found = all.lines().find_map(path);
+    let found = all.lines().find_map(path_of_memory);
     found.map(str::to_owned).context("no cgroup limits it")
+}
+
+/// The path in a line of `/proc/PID/cgroup` (`number:controllers:path`), if its group limits memory. Version 1 comes first where a
+/// machine has both.
+fn path_of_memory(line: &str) -> Option<&str> {
+    let mut parts = line.splitn(3, ':');
+    let (number, controllers) = (parts.next()?, parts.next()?);
+    let limits = controllers.split(',').any(|name| name == "memory");
+    parts.next().filter(|_| limits || number == "0")
+}
+
+#[test]
+fn the_group_that_limits_memory_is_found() {
+    assert_eq!(path_of_memory("4:cpu,memory:/a:b"), Some("/a:b"));
+    assert_eq!(path_of_memory("0::/system.slice"), Some("/system.slice"));
+    assert_eq!(path_of_memory("3:cpuset:/"), None);
 }

@@ -62,13 +62,14 @@ fn an_answer_from_the_wrong_side_counts_if_its_syn_has_come() {
 }
 
 /// Somebody who has seen a SYN sends another that carries data up to where the true one begins: the answer to the true one looks
-/// like that to his. What he says of windows and options counts for nothing.
+/// like that to his, unless it agrees to options that he has not offered. What he says of windows and options counts for nothing.
 #[test]
 fn a_syn_whose_data_reach_to_another_is_not_taken_for_it() {
-    for (carried, answered_before) in [0, 100, 101]
-        .into_iter()
-        .flat_map(|len| [(len, false), (len, true)])
-    {
+    let cases = [0, 100, 101].into_iter().flat_map(|len| {
+        let offers = [(len, false, true), (len, true, true)];
+        offers.into_iter().chain([(len, false, false)])
+    });
+    for (carried, answered_before, offers) in cases {
         let mut bench = Bench::new(bbr());
         let syn = bench.syn(Side::Outside, Flags::SYN, 0);
         let answer = bench.syn(Side::Inside, SYN_ACK, 1);
@@ -80,7 +81,10 @@ fn a_syn_whose_data_reach_to_another_is_not_taken_for_it() {
             seq: syn.seq.wrapping_sub(100),
             payload: vec![7; carried],
             window: 43_690,
-            options: Vec::new(),
+            options: match offers {
+                true => syn.options.clone(),
+                false => Vec::new(),
+            },
             ..syn
         };
         bench.put(Side::Outside, &other);
@@ -90,8 +94,8 @@ fn a_syn_whose_data_reach_to_another_is_not_taken_for_it() {
         let governed = bench.engine.held_packets() > 0;
         assert_eq!(
             governed,
-            carried < 100 || answered_before,
-            "{carried} {answered_before}"
+            carried < 100 || answered_before || !offers,
+            "{carried} {answered_before} {offers}"
         );
         let shown = bench.take(Side::Inside);
         let (last, _) = shown.last().expect("the client's ACK");
@@ -137,4 +141,27 @@ fn nor_behind_a_syn_from_the_wrong_side() {
         let (last, _) = shown.last().expect("the client's ACK");
         assert!(last.window <= 2048, "{case}: {}", last.window);
     }
+}
+
+/// A SYN that offers nothing, with data that reach to the number which a SYN-ACK of another connection acknowledges: what that one agrees
+/// to says which SYN it answers.
+#[test]
+fn an_answer_to_options_that_a_syn_has_not_offered_is_not_for_it() {
+    let flows = |options_of_syn: &dyn Fn(FrameSpec) -> FrameSpec| {
+        let mut bench = Bench::new(bbr());
+        let syn = bench.syn(Side::Outside, Flags::SYN, 0);
+        bench.put(Side::Outside, &options_of_syn(syn));
+        bench.put(Side::Inside, &bench.syn(Side::Inside, SYN_ACK, 1));
+        bench.client_ack(1);
+        bench.server_data(1, 2);
+        bench.engine.flows().count()
+    };
+    assert_eq!(flows(&|syn| syn), 1);
+    let forged = |syn: FrameSpec| FrameSpec {
+        seq: syn.seq.wrapping_sub(100),
+        options: Vec::new(),
+        payload: vec![1; 200],
+        ..syn
+    };
+    assert_eq!(flows(&forged), 0);
 }

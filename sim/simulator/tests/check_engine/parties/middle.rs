@@ -63,6 +63,13 @@ impl Middle {
         self.engine.poll_at().filter(|_| !self.dead)
     }
 
+    /// All counters of the engine.
+    pub fn counted(&self) -> Vec<(String, u64)> {
+        let counters = self.engine.counters().each();
+        let named = counters.filter_map(|reading| Some((reading.key(), reading.number?)));
+        named.collect()
+    }
+
     pub fn take(&mut self, now: Nanos, from: Side, frame: &[u8]) -> Vec<(Side, Vec<u8>)> {
         if self.dead {
             return vec![(from.other(), frame.to_vec())];

@@ -51,8 +51,15 @@ impl World {
         }
         self.hear(node, from, frame);
         let side = side_of(node, from);
-        self.tell_frame("into a box", frame);
+        self.tell_frame(&format!("into box {node}"), frame);
+        let before = self.aloud.then(|| self.boxes[node - 1].counted());
         let out = self.boxes[node - 1].take(self.now, side, frame);
+        if let Some(before) = before {
+            let counts = self.boxes[node - 1].counted();
+            let changed = counts.into_iter().filter(|count| !before.contains(count));
+            let names: Vec<String> = changed.map(|(name, _)| name).collect();
+            self.tell(|| format!("  box {node} counts {}", names.join(" ")));
+        }
         self.leave(node, out);
     }
 
@@ -119,7 +126,7 @@ impl World {
                 Who::Server => (2 * node - 1, node == 1),
                 Who::Client => (2 * node, node == self.boxes.len()),
             };
-            self.tell_frame("out of it ", &frame);
+            self.tell_frame(&format!("out of {node}  "), &frame);
             if last {
                 self.check_shown(toward, &frame);
             }
