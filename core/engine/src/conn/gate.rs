@@ -286,6 +286,12 @@ impl Gate {
         acked && segment.payload_len > 0 && seq::later(segment.seq, sender.nxt)
     }
 
+    /// It lies behind what was not seen, and the other end has acknowledged all before it: that has come, and this will be taken.
+    pub(super) fn is_awaited(&self, from: Side, segment: &Segment) -> bool {
+        let (sender, receiver) = (&self.ends[from.index()], &self.ends[from.other().index()]);
+        receiver.beyond == Some(segment.seq) && seq::later(segment.seq, sender.nxt)
+    }
+
     /// A newer one of its end has gone on, as its timestamp says: what a box puts on it may be refused with it.
     pub(super) fn is_overtaken(&self, from: Side, segment: &Segment) -> bool {
         let newest = self.ends[from.other().index()].tsval_seen;

@@ -78,6 +78,13 @@ impl Conn {
         if self.is_for_its_flow(ctx, from, &segment, pkt, refusal) {
             return;
         }
+        let gate = self.gate.as_deref();
+        if refusal == Refusal::BehindProbe
+            && gate.is_some_and(|gate| gate.is_awaited(from, &segment))
+        {
+            // A probe has gone on, its receiver had more room than the box knew of, and nobody sends it again.
+            self.let_go(ctx, PassReason::UnseenData);
+        }
         let acknowledged = self.flows[from.other().index()].as_ref();
         let hidden = matches!(refusal, Refusal::Overtaken | Refusal::BehindProbe);
         if hidden && acknowledged.is_some_and(|flow| flow.enforcing()) {

@@ -1,7 +1,8 @@
 //! What changes while a connection is under way: its neighbours' addresses, and what a sender says of a segment.
 
-use windlass_engine::{Feedback, Side, Verdict};
-use windlass_wire::{Flags, FrameSpec, MarkedBytes, OptionWriter, PeerOption};
+use windlass_engine::{Decide, Feedback, Side, Verdict};
+use windlass_sim::Nanos;
+use windlass_wire::{Flags, FlowKey, FrameSpec, MarkedBytes, OptionWriter, PeerOption};
 
 use super::ends::{Bench, CLIENT_ISS, MS, MSS, SECOND, SERVER_ISS, bbr};
 
@@ -206,4 +207,53 @@ fn a_client_that_asks_for_room_changes_nothing() {
     assert!(bench.engine.flows().all(|flow| flow.pass.is_none()));
     send(&mut bench, edge, 1000);
     assert!(bench.engine.flows().all(|flow| flow.pass.is_some()));
+}
+
+/// Governs what the server sends, and nothing else.
+struct OnlyServer;
+
+impl Decide for OnlyServer {
+    fn classify(&self, _: &FlowKey, sender: Side, _: Nanos) -> Option<Verdict> {
+        (sender == Side::Inside).then(bbr)
+    }
+}
+
+/// The client asks for room with a byte, while the server's word that there is some was lost. The server takes it, and says so beyond
+/// what the box has seen. What follows must not wait in the box for a byte that nobody sends again.
+#[test]
+fn a_question_for_room_that_was_answered_elsewhere_holds_nothing_back() {
+    const WINDOW: u32 = 65_535;
+    let mut bench = Bench::new(OnlyServer);
+    bench.handshake();
+    let mut at = 1;
+    while at < 1 + WINDOW {
+        let len = (1 + WINDOW - at).min(1_400);
+        let data = bench.spec(Side::Outside, Flags::ACK, at, 1, len);
+        bench.put(Side::Outside, &data);
+        at += len;
+    }
+    let closed = FrameSpec {
+        window: 0,
+        ..bench.spec(Side::Inside, Flags::ACK, 1, at, 0)
+    };
+    bench.put(Side::Inside, &closed);
+    bench.pass(200 * MS);
+    bench.put(
+        Side::Outside,
+        &bench.spec(Side::Outside, Flags::ACK, at, 1, 1),
+    );
+    let fin = Flags::ACK.with(Flags::FIN);
+    let last = bench.spec(Side::Outside, fin, at + 1, 1, 0);
+    bench.take(Side::Inside);
+    bench.put(Side::Outside, &last);
+    assert!(bench.take(Side::Inside).is_empty(), "the byte may be lost");
+    bench.put(
+        Side::Inside,
+        &bench.spec(Side::Inside, Flags::ACK, 1, at + 1, 0),
+    );
+    bench.pass(300 * MS);
+    bench.put(Side::Outside, &last);
+    let shown = bench.take(Side::Inside);
+    assert_eq!(shown.len(), 1);
+    assert_eq!(shown[0].0.seq, last.seq);
 }

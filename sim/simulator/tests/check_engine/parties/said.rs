@@ -47,6 +47,8 @@ pub struct Said {
     edge: Option<u32>,
     /// What it has acknowledged with its edge.
     edge_ack: u32,
+    /// The largest window of a SYN in its name: it counts from the first number of whoever answers (RFC 9293 §3.10.7.2).
+    opening: u16,
     tsvals: BTreeSet<u32>,
     echoes: BTreeSet<u32>,
     blocks: BTreeSet<(u32, u32)>,
@@ -102,6 +104,13 @@ impl Said {
         source.box_believes = true;
     }
 
+    /// A SYN in its name that begins the connection, or begins it anew for who knows of none any more.
+    pub fn note_opening(&mut self, segment: &Segment) {
+        if segment.flags.has(Flags::SYN) {
+            self.opening = self.opening.max(segment.window);
+        }
+    }
+
     fn note_edge_of_others(&mut self, segment: &Segment, scale: u8) {
         let edge = segment.ack.wrapping_add(u32::from(segment.window) << scale);
         self.others_edge = Some(later_of(self.others_edge.unwrap_or(edge), edge));
@@ -149,7 +158,7 @@ impl Said {
             self.echoes.insert(stamps.ecr);
         }
         if !segment.flags.has(Flags::ACK) {
-            return;
+            return self.note_opening(segment);
         }
         self.marks |= segment.flags.has(Flags::ECE);
         self.acks.insert(segment.ack);
@@ -327,10 +336,11 @@ impl Said {
             false => to.agreed.others_scale,
         };
         let edge = ack.wrapping_add(u32::from(segment.window) << scale);
-        let most = self
-            .edge
-            .unwrap_or(ack)
-            .wrapping_add(self.roundings() << scale);
+        let opened = own.answer.map_or(ack, |(first, _)| {
+            first.wrapping_add(1 + u32::from(self.opening))
+        });
+        let most = later_of(self.edge.unwrap_or(opened), opened);
+        let most = most.wrapping_add(self.roundings() << scale);
         // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
         // So does he who has told of room in the receiver's name, and uses it.
         let excused = !own.others_data.is_empty() || own.is_spoken_for();

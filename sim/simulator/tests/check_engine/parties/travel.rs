@@ -68,7 +68,7 @@ impl World {
         let toward = from.other();
         let (end, own) = (&self.ends[toward as usize], &self.said[toward as usize]);
         let said_by = &self.said[from as usize];
-        let (mut believed, mut by_box) = (false, None);
+        let (mut believed, mut by_box, mut syn) = (false, None, None);
         if let Ok(segment) = parse(frame, frame.len() as u32) {
             // A box lets what it holds leave with a TSval as new as what has left before.
             let said = segment.options.timestamps.map(|stamps| stamps.val);
@@ -82,10 +82,17 @@ impl World {
             let misleads =
                 told.is_some_and(within) || acks_what_another_has_sent(&segment, end, own);
             by_box = (!believed && misleads).then_some(segment);
+            syn = Some(segment);
         }
         let scale = end.agreed.others_scale;
+        // A box may have forgotten what is over.
+        let ended = |end: &End| end.got_fin.is_some() || end.state == State::Over;
+        let over = self.ends.iter().all(ended);
         let said = &mut self.said[from as usize];
         said.note_foreign(frame, believed, scale);
+        if let Some(segment) = syn.filter(|_| over) {
+            said.note_opening(&segment);
+        }
         if let Some(segment) = by_box {
             said.note_believed_by_box(&segment, frame, scale);
         }
