@@ -160,6 +160,10 @@ impl Said {
         if !segment.flags.has(Flags::ACK) {
             return self.note_opening(segment);
         }
+        // An end that takes a reset takes nothing else of it.
+        if segment.flags.has(Flags::RST) {
+            return;
+        }
         self.marks |= segment.flags.has(Flags::ECE);
         self.acks.insert(segment.ack);
         let newest = self.newest_ack.unwrap_or(segment.ack);
@@ -207,6 +211,8 @@ impl Said {
         if let Some(own) = self.frames.get(&self.as_ends_see(frame)) {
             return !own;
         }
+        let cut = without_peers_words(frame).filter(|_| self.two_boxes);
+        let frame = cut.as_deref().unwrap_or(frame);
         let Ok(segment) = parse(frame, frame.len() as u32) else {
             return true;
         };
@@ -336,10 +342,10 @@ impl Said {
             false => to.agreed.others_scale,
         };
         let edge = ack.wrapping_add(u32::from(segment.window) << scale);
-        let opened = own.answer.map_or(ack, |(first, _)| {
-            first.wrapping_add(1 + u32::from(self.opening))
-        });
-        let most = later_of(self.edge.unwrap_or(opened), opened);
+        let opening = 1 + u32::from(self.opening);
+        let opened = own.answer.map(|(first, _)| first.wrapping_add(opening));
+        let told = self.edge.or(opened).unwrap_or(ack);
+        let most = later_of(told, opened.unwrap_or(told));
         let most = most.wrapping_add(self.roundings() << scale);
         // Whoever acknowledges what he has sent himself in the other end's name, shows a window with it.
         // So does he who has told of room in the receiver's name, and uses it.
