@@ -14,7 +14,7 @@ use crate::harm::{Fault, Harm};
 use crate::load::Load;
 use crate::outcome::Outcome;
 use crate::report::{Bar, Report, Weight};
-use crate::transfer::{Transfer, Way};
+use crate::transfer::{End, Transfer, Way};
 
 const PATH: Path = Path {
     rate_bits_per_s: 100_000_000,
@@ -40,7 +40,8 @@ pub fn run(time: Duration, seed: u64) {
     let mut harm = Harm::new(bed).expect("a box");
     let memory = harm.resident_bytes();
     let files = harm.open_files();
-    let deadline = Instant::now() + time;
+    let began = Instant::now();
+    let deadline = began + time;
     let mut random = Rng::new(seed, 1);
     let mut counts = BTreeMap::new();
     let load = harm.load();
@@ -54,7 +55,9 @@ pub fn run(time: Duration, seed: u64) {
         std::thread::sleep(Duration::from_millis(pause));
         let fault = Fault::ALL[random.between(0, Fault::ALL.len() as u64 - 1) as usize];
         *counts.entry(format!("{fault:?}")).or_insert(0) += 1;
+        let from = began.elapsed();
         harm.inflict(fault, &mut random);
+        println!("   {from:.1?} to {:.1?}: {fault:?}", began.elapsed());
     }
     over.store(true, Ordering::Release);
     let transfers = begin.join().expect("no panic");
@@ -66,8 +69,13 @@ pub fn run(time: Duration, seed: u64) {
 
     let mut report = Report::new("random faults");
     let (bar, weight) = bars::NONE_FAILS;
-    for failure in outcome.failures.iter().take(10) {
-        println!("   {failure}");
+    let failed = |t: &&Arc<Transfer>| matches!(t.end(), Some(End::Failed(_)));
+    for transfer in transfers.iter().filter(failed).take(10) {
+        println!(
+            "   begun after {:.1?}: {}",
+            transfer.begun_after(began),
+            transfer.so_far()
+        );
     }
     let complete = outcome.complete as f64;
     report.tell("transfers complete", complete, Bar::None, Weight::Aim);

@@ -73,6 +73,11 @@ impl Transfer {
         self.received.load(Ordering::Acquire)
     }
 
+    /// How long after that time it began.
+    pub fn begun_after(&self, time: Instant) -> Duration {
+        self.began.saturating_duration_since(time)
+    }
+
     /// How long it took to connect; none: it has not.
     pub fn connected_after(&self) -> Option<Duration> {
         let us = self.connected_us.load(Ordering::Acquire);
