@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
+use windlass_engine::{Engine, Nanos, Pkt, Senders, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
 
@@ -121,6 +121,7 @@ impl<D: Driver> Worker<D> {
     /// # Errors
     /// The driver's: the interface is gone, or the kernel refuses.
     pub(crate) fn run(mut self) -> io::Result<()> {
+        self.bound();
         // Whoever asks from here on asks a worker that reads.
         self.driver.beat();
         loop {
@@ -293,6 +294,7 @@ impl<D: Driver> Worker<D> {
                 }
                 Ok(Command::Policy(policy, answer)) => {
                     self.engine.set_policy(policy, monotonic_ns());
+                    self.bound();
                     _ = answer.send(());
                 }
                 Ok(Command::Record(from, into, answer)) => {
@@ -370,6 +372,12 @@ impl<D: Driver> Worker<D> {
                 return leaves;
             }
         }
+    }
+
+    /// Packets that policy bounds, though they are not TCP, must come here.
+    fn bound(&mut self) {
+        let senders: Vec<Senders> = self.engine.bounded_senders().collect();
+        self.driver.bound(&senders);
     }
 
     fn take_follows(&mut self) {

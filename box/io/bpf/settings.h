@@ -19,6 +19,7 @@ enum {
 	PREFIX_SYN_NS,	/* time of one SYN at the rate of a source prefix, ns; 0: any rate */
 	SEED,		/* keeps others from choosing who shares a share */
 	STRANGER_NS,	/* time of one packet of unknown connections, ns; 0: none is taken */
+	BOUNDS,		/* 1: `bounded` is looked at for packets without TCP */
 	CONTROL_ENTRIES,
 };
 

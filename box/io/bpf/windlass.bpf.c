@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT OR GPL-2.0-only
 /* Takes the TCP packets of a bridge port that belong to a connection which the box follows, or begin one,
- * into AF_XDP sockets and passes everything else to the bridge. When in doubt, pass: the bridge forwards as it always did.
+ * into AF_XDP sockets, and other packets that count against a limit. Passes everything else to the bridge. When in doubt,
+ * pass: the bridge forwards as it always did.
  *
  * wire/ reads headers as core/wire does, function by function, except that it leaves TCP options to the worker. A test
  * (src/program/agreement.rs) runs both over the same frames. */
 #include "admission.h"
 #include "arrival.h"
+#include "bounded.h"
 #include "followed.h"
 #include "pulse.h"
 #include "settings.h"
@@ -34,6 +36,28 @@ static __always_inline int pass_unparsed(enum unparsed why)
 	}
 }
 
+static __always_inline int take(struct xdp_md *ctx, __u32 socket)
+{
+	int verdict;
+
+	tell_arrival(ctx);
+	verdict = bpf_redirect_map(&xsks, socket, XDP_PASS);
+	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
+	return verdict;
+}
+
+/* A packet that is no TCP segment, and counts against a limit. */
+static __always_inline int take_bounded(struct xdp_md *ctx, const struct frame *frame, __u32 socket)
+{
+	if (is_local(frame->begin))
+		return pass(PASSED_LOCAL);
+	if (frame->len > setting(MAX_FRAME))
+		return pass(PASSED_TOO_LONG);
+	if (!is_read(ctx->rx_queue_index, 0, NO_NUMBER))
+		return pass(PASSED_UNREAD);
+	return take(ctx, socket);
+}
+
 static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 {
 	struct frame frame = {
@@ -44,8 +68,8 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	struct segment segment = {};
 	const struct tcphdr *tcp;
 	enum unparsed why;
-	__u32 socket, *number;
-	int follows, begins, verdict;
+	__u32 socket = first_socket + ctx->rx_queue_index, *number;
+	int follows, begins;
 
 	why = parse(&frame, &segment);
 	if (!setting(TAKE)) {
@@ -54,6 +78,8 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 			unfollow(&segment);
 		return pass(PASSED_BYPASS);
 	}
+	if ((why == NOT_TCP || why == FRAGMENT) && setting(BOUNDS) && is_bounded(&segment.net))
+		return take_bounded(ctx, &frame, socket);
 	if (why)
 		return pass_unparsed(why);
 	tcp = segment.tcp;
@@ -63,7 +89,6 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		return pass(PASSED_LOCAL);
 	if (frame.len > setting(MAX_FRAME))
 		return pass(PASSED_TOO_LONG);
-	socket = first_socket + ctx->rx_queue_index;
 	number = find_followed(&segment);
 	follows = number || setting(ALL_FLOWS);
 	begins = tcp->syn && !tcp->ack && !tcp->rst;
@@ -73,10 +98,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 		return pass(PASSED_UNREAD);
 	if (!follows && begins && !is_admitted(&segment.net.src, socket))
 		return pass(PASSED_SYN_RATE);
-	tell_arrival(ctx);
-	verdict = bpf_redirect_map(&xsks, socket, XDP_PASS);
-	count(verdict == XDP_REDIRECT ? TAKEN : PASSED_NO_SOCKET);
-	return verdict;
+	return take(ctx, socket);
 }
 
 SEC("xdp.frags")

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
+use windlass_engine::{Nanos, Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -89,6 +89,9 @@ impl Driver for AnyDriver {
     }
     fn follows(&self, key: &FlowKey) -> bool {
         each!(self, d => d.follows(key))
+    }
+    fn bound(&mut self, senders: &[Senders]) {
+        each!(self, d => d.bound(senders));
     }
     fn limit_syns(&mut self, flood: bool) {
         each!(self, d => d.limit_syns(flood));

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
-use windlass_engine::{Pkt, Pool, Room, Side, Tx};
+use windlass_engine::{Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_metric::totals;
 use windlass_wire::FlowKey;
 
@@ -41,6 +41,9 @@ pub trait Driver: Pool {
     fn follows(&self, _key: &FlowKey) -> bool {
         true
     }
+    /// From now on packets without TCP of these senders come here too, and of no others. Those that the kernel has no room
+    /// for are counted ([`FrameStats::not_bounded`]): theirs go by. No effect on drivers that stand instead of a bridge.
+    fn bound(&mut self, _senders: &[Senders]) {}
     /// A flood is on: a tenth of [`Follows::syns_per_second`] is taken; or it is over. No effect on drivers that
     /// stand instead of a bridge.
     fn limit_syns(&mut self, flood: bool);
@@ -223,6 +226,8 @@ totals! {
         counter rx_starved, One;
         /// Connections that the kernel had no room to take packets of: they pass ungoverned.
         counter not_followed, One;
+        /// Times that the kernel had no room for the prefixes of tenants whose packets without TCP are limited: they pass.
+        counter not_bounded, One;
         /// Frames nobody uses.
         gauge frames_free, One;
         /// Frames of live packets: held by the engine or being transmitted.

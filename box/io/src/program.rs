@@ -160,7 +160,12 @@ impl Program {
     /// A handle of its own for whoever may change what is taken.
     pub(crate) fn switches(&self) -> io::Result<Switches> {
         let map = |name| self.same_map(name);
-        Switches::new(map("control")?, map("syns_of_socket")?, map("followed")?)
+        Switches::new(
+            map("control")?,
+            map("syns_of_socket")?,
+            map("followed")?,
+            map("bounded")?,
+        )
     }
 
     /// Sums over all CPUs.
@@ -178,8 +183,8 @@ impl Program {
     }
 
     fn same_map(&self, name: &str) -> io::Result<MapData> {
-        let (Map::Array(data) | Map::HashMap(data)) = self.ebpf.map(name).ok_or_else(missing)?
-        else {
+        let map = self.ebpf.map(name).ok_or_else(missing)?;
+        let (Map::Array(data) | Map::HashMap(data) | Map::LpmTrie(data)) = map else {
             return Err(missing());
         };
         let fd = data.fd().as_fd().try_clone_to_owned()?;

@@ -196,6 +196,8 @@ totals! {
         counter policed, One;
         /// Packets of connections that cannot be governed, dropped because policy limits or forbids them (`ungoverned`).
         counter ungoverned_dropped, One;
+        /// Packets without TCP, and fragments, dropped because they were beyond the limit of their sender's tenant (`non_tcp`).
+        counter non_tcp_dropped, One;
         /// DSACK blocks received: something arrived twice.
         counter dsacks_received, One;
         /// Congestion events that proved to be none.

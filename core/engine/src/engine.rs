@@ -24,7 +24,7 @@ use crate::decision::{Decision, Fate};
 use crate::maybe::Maybe;
 use crate::notice::Notices;
 use crate::port::is_undamaged;
-use crate::tenants::{self, Account};
+use crate::tenants::{self, Account, NonTcp};
 use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
@@ -61,6 +61,7 @@ pub struct Engine {
     histograms: Box<Histograms>,
     held: Held,
     tenants: Vec<Account>,
+    non_tcp: NonTcp,
     told: Told,
     seed: u64,
     /// Connections in mid-flow that are watched; `None`: none is.
@@ -104,8 +105,10 @@ struct Scratch {
 impl Engine {
     /// An engine that starts at `now`. `seed` makes hashing and the algorithms' dice repeatable.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, now: Nanos, seed: u64) -> Self {
+        let tenants = policy.tenants();
         Engine {
-            tenants: tenants::open(policy.tenants(), &[]),
+            tenants: tenants::open(&tenants, &[]),
+            non_tcp: NonTcp::of(&tenants),
             policy,
             verdicts: Verdicts::default(),
             generation: Generation::default(),
@@ -241,7 +244,7 @@ impl Engine {
                 by_interface = on_wire(segment);
                 &by_interface
             }
-            Err(why) => return Some(self.pass_unparsed(*why, from, pkt, pool, out)),
+            Err(why) => return Some(self.take_unparsed(now, *why, from, pkt, pool, out)),
         };
         if self.told.bypass {
             self.mind_bypassed(segment, pkt, pool);

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos};
+use windlass_wire::Addr;
 
 /// Index of a tenant in [`crate::Decide::tenants`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -14,6 +15,66 @@ pub struct Tenant {
     pub name: String,
     /// What all its flows together may send, bytes per second of TCP payload; `None`: no limit.
     pub cap: Option<ByteRate>,
+    /// Whose packets are its own.
+    pub senders: Vec<Senders>,
+    /// What they send without TCP counts against the limit, and what goes beyond is dropped.
+    pub bounds_non_tcp: bool,
+}
+
+/// Addresses that begin alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Senders {
+    /// The first of them.
+    pub first: Addr,
+    /// How many of their 128 bits are the same.
+    pub bits: u32,
+}
+
+impl Senders {
+    /// Whether `addr` is one of them. An IPv4 address is in no prefix of IPv6.
+    pub fn contain(&self, addr: Addr) -> bool {
+        let mask = u128::MAX.checked_shl(128 - self.bits).unwrap_or(0);
+        let same = |addr: Addr| addr.ip().is_ipv4() == self.first.ip().is_ipv4();
+        addr.0 & mask == self.first.0 & mask && same(addr)
+    }
+}
+
+/// Whose packets without TCP are bounded: all tenants' senders in their order, or none if no tenant wants it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct NonTcp {
+    owners: Vec<(Senders, TenantId, bool)>,
+}
+
+impl NonTcp {
+    pub(crate) fn of(tenants: &[Tenant]) -> NonTcp {
+        if !tenants.iter().any(|tenant| tenant.bounds_non_tcp) {
+            return NonTcp::default();
+        }
+        let owned = |(index, tenant): (usize, &Tenant)| {
+            let (id, bounded) = (TenantId(index as u16), tenant.bounds_non_tcp);
+            let owned = |senders: &Senders| (*senders, id, bounded);
+            tenant.senders.iter().map(owned).collect::<Vec<_>>()
+        };
+        NonTcp {
+            owners: tenants.iter().enumerate().flat_map(owned).collect(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.owners.is_empty()
+    }
+
+    /// Those that are bounded.
+    pub(crate) fn bounded(&self) -> impl Iterator<Item = Senders> {
+        let bounded = self.owners.iter().filter(|(.., bounded)| *bounded);
+        bounded.map(|(senders, ..)| *senders)
+    }
+
+    /// The tenant of `sender`, if it is bounded: the first whose senders it is among, as for flows.
+    pub(crate) fn tenant_of(&self, sender: Addr) -> Option<TenantId> {
+        let owner = self.owners.iter().find(|(all, ..)| all.contain(sender));
+        owner.filter(|(.., bounded)| *bounded).map(|(_, id, _)| *id)
+    }
 }
 
 /// What a tenant has sent.
@@ -25,7 +86,7 @@ pub struct TenantInfo {
     pub cap: Option<ByteRate>,
     /// Payload sent to receivers, retransmissions included.
     pub bytes_sent: u64,
-    /// Packets beyond the shown edge that were dropped.
+    /// Packets that were dropped: beyond the shown edge, or beyond the limit where they could not wait for their turn.
     pub policed_packets: u64,
     /// Their payload.
     pub policed_bytes: u64,
@@ -82,7 +143,13 @@ impl Account {
     /// A packet of `bytes` that cannot wait leaves now, and counts. False if turns are taken for too long already.
     pub(crate) fn take_now(&mut self, now: Nanos, bytes: u64) -> bool {
         let fits = self.take_turn_before(now, now + BURST, bytes);
-        self.info.bytes_sent += if fits { bytes } else { 0 };
+        match fits {
+            true => self.info.bytes_sent += bytes,
+            false => {
+                self.info.policed_packets += 1;
+                self.info.policed_bytes += bytes;
+            }
+        }
         fits
     }
 
@@ -102,8 +169,8 @@ impl Account {
 }
 
 /// The accounts for `tenants`: those of the same name go on.
-pub(crate) fn open(tenants: Vec<Tenant>, before: &[Account]) -> Vec<Account> {
-    let account = |tenant: Tenant| {
+pub(crate) fn open(tenants: &[Tenant], before: &[Account]) -> Vec<Account> {
+    let account = |tenant: &Tenant| {
         let known = before.iter().find(|a| a.info.name == tenant.name);
         let mut account = known
             .cloned()
@@ -111,7 +178,7 @@ pub(crate) fn open(tenants: Vec<Tenant>, before: &[Account]) -> Vec<Account> {
         account.info.cap = tenant.cap;
         account
     };
-    tenants.into_iter().map(account).collect()
+    tenants.iter().map(account).collect()
 }
 
 /// By the number of a tenant before, its number after.
@@ -131,6 +198,8 @@ mod tests {
         let tenant = Tenant {
             name: "blue".to_owned(),
             cap,
+            senders: Vec::new(),
+            bounds_non_tcp: false,
         };
         Account::new(tenant)
     }
@@ -177,13 +246,47 @@ mod tests {
         let green = Tenant {
             name: "green".to_owned(),
             cap: None,
+            senders: Vec::new(),
+            bounds_non_tcp: false,
         };
         let blue = Tenant {
             name: "blue".to_owned(),
             cap: Some(7),
+            senders: Vec::new(),
+            bounds_non_tcp: false,
         };
-        let after = open(vec![green, blue], &before);
+        let after = open(&[green, blue], &before);
         assert_eq!((after[0].info.bytes_sent, after[1].info.bytes_sent), (0, 9));
         assert_eq!(after[1].info.cap, Some(7));
+    }
+
+    #[test]
+    fn a_sender_is_the_first_tenants_that_has_it() {
+        let tenant = |name: &str, first: [u8; 4], bits: u32, bounds_non_tcp| Tenant {
+            name: name.to_owned(),
+            cap: Some(5),
+            senders: vec![Senders {
+                first: std::net::Ipv4Addr::from(first).into(),
+                bits: 96 + bits,
+            }],
+            bounds_non_tcp,
+        };
+        let tenants = [
+            tenant("part", [10, 1, 0, 0], 16, false),
+            tenant("all", [10, 0, 0, 0], 8, true),
+        ];
+        let non_tcp = NonTcp::of(&tenants);
+        let of = |addr: [u8; 4]| non_tcp.tenant_of(std::net::Ipv4Addr::from(addr).into());
+        assert_eq!(of([10, 1, 2, 3]), None);
+        assert_eq!(of([10, 2, 2, 3]), Some(TenantId(1)));
+        assert_eq!(of([11, 2, 2, 3]), None);
+        assert_eq!(non_tcp.bounded().count(), 1);
+        assert!(NonTcp::of(&tenants[..1]).is_empty());
+        let every_v6 = Senders {
+            first: Addr(0),
+            bits: 0,
+        };
+        assert!(every_v6.contain(Addr(1 << 120)));
+        assert!(!every_v6.contain(std::net::Ipv4Addr::from([10, 1, 2, 3]).into()));
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_engine::{
-    Arm, Choice, Comparison, Decide, Drawn, LivePath, Nanos, Side, Tenant, TenantId, Transfer,
-    Verdict,
+    Arm, Choice, Comparison, Decide, Drawn, LivePath, Mode, Nanos, Side, Tenant, TenantId,
+    Transfer, Verdict,
 };
 use windlass_wire::{Addr, FlowKey};
 
@@ -303,6 +303,16 @@ impl Decide for Policy {
     }
 
     fn tenants(&self) -> Vec<Tenant> {
-        self.tenants.iter().map(|o| o.tenant.clone()).collect()
+        // Where nothing is enforced, nothing is dropped.
+        let enforces = |rule: &Rule| {
+            let verdict = rule.verdict.filter(|_| !rule.off);
+            verdict.is_some_and(|verdict| verdict.mode == Mode::Enforce)
+        };
+        let enforced = self.rules.iter().any(enforces);
+        let told = |owner: &Owner| Tenant {
+            bounds_non_tcp: owner.tenant.bounds_non_tcp && enforced,
+            ..owner.tenant.clone()
+        };
+        self.tenants.iter().map(told).collect()
     }
 }

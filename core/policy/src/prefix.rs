@@ -4,6 +4,7 @@ use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
 
+use windlass_engine::Senders;
 use windlass_wire::Addr;
 
 /// Length of the IPv4-mapped prefix `::ffff:0:0/96` (RFC 4291 §2.5.5.2), bits.
@@ -26,6 +27,14 @@ impl Prefix {
     /// `::ffff:0:0/96`.
     pub fn contains(self, addr: Addr) -> bool {
         addr.0 & self.mask == self.base && (self.is_v4() || addr.ip().is_ipv6())
+    }
+
+    /// The same, for the engine.
+    pub(crate) fn senders(&self) -> Senders {
+        Senders {
+            first: Addr(self.base),
+            bits: self.bits(),
+        }
     }
 
     fn bits(self) -> u32 {

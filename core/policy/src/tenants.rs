@@ -16,6 +16,11 @@ const CAP_MAX_MBIT: f64 = 1e6;
 /// Packets in a turn at most: a box always has ten waiting of a sender that is held back.
 const PRIORITY_MAX: u64 = 10;
 
+/// Prefixes of all tenants, where one of them limits what is no TCP.
+const NON_TCP_PREFIXES_MAX: usize = 1024;
+/// Whether it does.
+const NON_TCP: [(&str, bool); 2] = [("pass", false), ("limit", true)];
+
 /// A tenant, and where its senders are.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Owner {
@@ -45,11 +50,40 @@ pub(crate) fn read(value: Value<'_>, tenants: &mut Vec<Owner>) -> Result<(), Wro
             Some(value) => rule::list(value, "[\"10.0.0.0/8\"]", rule::prefix)?,
             None => Vec::new(),
         };
+        let bounds_non_tcp = match section.take("non_tcp") {
+            Some(value) => non_tcp(value, cap.is_some() && !prefixes.is_empty())?,
+            None => false,
+        };
         section.finish()?;
-        let tenant = Tenant { name, cap };
+        let tenant = Tenant {
+            name,
+            cap,
+            senders: prefixes.iter().map(Prefix::senders).collect(),
+            bounds_non_tcp,
+        };
         tenants.push(Owner { tenant, prefixes });
+        let bounded = tenants.iter().any(|owner| owner.tenant.bounds_non_tcp);
+        let prefixes: usize = tenants.iter().map(|owner| owner.prefixes.len()).sum();
+        if bounded && prefixes > NON_TCP_PREFIXES_MAX {
+            let what = format!(
+                "more than {NON_TCP_PREFIXES_MAX} prefixes of tenants, with non_tcp = \"limit\": each packet is compared with them"
+            );
+            return Err(Wrong::new(span, what, "write fewer and shorter prefixes"));
+        }
     }
     Ok(())
+}
+
+/// Whether packets without TCP count against the tenant's limit.
+fn non_tcp(value: Value<'_>, can: bool) -> Result<bool, Wrong> {
+    let span = value.span();
+    let limits = value.word(&NON_TCP)?;
+    if limits && !can {
+        let what = "non_tcp = \"limit\" counts what a tenant's addresses send against its cap";
+        let help = "give this [[tenant]] prefixes and a cap_mbit";
+        return Err(Wrong::new(span, what, help));
+    }
+    Ok(limits)
 }
 
 /// A rate in Mbit/s of TCP payload, as bytes per second.

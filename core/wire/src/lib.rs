@@ -39,7 +39,7 @@ pub use frame::FrameSpec;
 pub use insert::{insert_option, remove_option};
 pub use key::{Addr, FlowKey, NoFlowKey};
 pub use link::LINK_LAYERS_MAX;
-pub use network::{EXTENSION_BYTES_MAX, EXTENSION_HEADERS_MAX};
+pub use network::{EXTENSION_BYTES_MAX, EXTENSION_HEADERS_MAX, OtherPacket, other_packet};
 pub use parse::{flow_of, header_len, parse};
 pub use peer::{MarkedBytes, PeerOption};
 pub use rewrite::{AckRewrite, DataRewrite, SackRewrite};

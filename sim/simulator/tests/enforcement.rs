@@ -168,6 +168,8 @@ impl Decide for Tenants {
         let tenant = |name: &str, cap| Tenant {
             name: name.to_owned(),
             cap,
+            senders: Vec::new(),
+            bounds_non_tcp: false,
         };
         vec![tenant("blue", Some(self.blue_cap)), tenant("green", None)]
     }

@@ -226,7 +226,12 @@ impl Decide for Policy {
     fn tenants(&self) -> Vec<Tenant> {
         let name = "all".to_owned();
         let cap = self.tenant_cap;
-        Vec::from_iter(cap.is_some().then_some(Tenant { name, cap }))
+        Vec::from_iter(cap.is_some().then_some(Tenant {
+            name,
+            cap,
+            senders: Vec::new(),
+            bounds_non_tcp: false,
+        }))
     }
 }
 

@@ -76,6 +76,11 @@ impl Transfer {
         }
     }
 
+    /// Bytes that have come so far.
+    pub fn received(&self) -> u64 {
+        self.received.load(Ordering::Acquire)
+    }
+
     /// The longest time without a byte so far.
     pub fn longest_stall(&self) -> Duration {
         Duration::from_millis(self.stall.load(Ordering::Acquire))

@@ -145,6 +145,9 @@ impl Seen {
             what,
             sums.frames.not_followed,
         );
+        let what = "the kernel had no room for the prefixes of tenants whose packets without TCP are limited, which pass";
+        let refused = sums.frames.not_bounded;
+        self.tell_new(events, limit, "not_bounded", what, refused);
         let dropped = sums.sides.iter().map(|side| side.tx_dropped).sum();
         let what = "packets were dropped: the backlog was full, or memory was out";
         self.tell_new(events, frames, "tx_dropped", what, dropped);

@@ -28,14 +28,14 @@ static __always_inline enum unparsed ipv4(const struct frame *frame, const struc
 	total_len = bpf_ntohs(header->tot_len);
 	if (total_len < header_len || link->at + total_len > frame->len)
 		return MALFORMED;
+	mapped(&net->src, header->saddr);
+	mapped(&net->dst, header->daddr);
+	net->protocol = header->protocol;
 	if (header->frag_off & bpf_htons(MF_OR_OFFSET))
 		return FRAGMENT;
 	net->transport = link->at + header_len;
 	net->transport_len = total_len - header_len;
 	net->v6 = 0;
-	net->protocol = header->protocol;
-	mapped(&net->src, header->saddr);
-	mapped(&net->dst, header->daddr);
 	return PARSED;
 }
 

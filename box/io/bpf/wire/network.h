@@ -27,7 +27,7 @@ struct network {
 #include "ipv4.h"
 #include "ipv6.h"
 
-/* Reads everything up to the transport header of an unfragmented packet. */
+/* Reads everything up to the transport header of an unfragmented packet. Of a fragment it says who has sent it. */
 static __always_inline enum unparsed network(const struct frame *frame, struct link *link,
 					     struct network *net)
 {

@@ -204,6 +204,7 @@ impl Driver for PacketDriver {
             frames: FrameStats {
                 rx_starved: self.rx_starved,
                 not_followed: 0,
+                not_bounded: 0,
                 frames_free: self.slab.free_count().into(),
                 frames_held: self.slab.held_count().into(),
                 tx_queued: self.ports.iter().map(|p| p.backlog.len() as u64).sum(),

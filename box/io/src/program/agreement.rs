@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions};
-use windlass_engine::Side;
-use windlass_wire::flow_of;
+use windlass_engine::{Senders, Side};
+use windlass_wire::{flow_of, other_packet};
 
 use windlass_metric::Reading;
 
@@ -229,4 +229,44 @@ fn no_frame_is_taken_by_the_name_of_another_connection() {
         ran.expect("it runs");
         assert_eq!(bench.counters().passed_no_socket, before, "{frame:02x?}");
     }
+}
+
+/// What is no TCP segment is taken of those whose limit it counts against, as `windlass_wire` reads who has sent it.
+#[test]
+fn packets_without_tcp_are_taken_of_bounded_senders() {
+    let Some(mut bench) = Bench::new() else {
+        return;
+    };
+    let v4 = Senders {
+        first: std::net::Ipv4Addr::new(192, 0, 2, 0).into(),
+        bits: 96 + 24,
+    };
+    let v6 = Senders {
+        first: std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).into(),
+        bits: 32,
+    };
+    bench.switches.bound(&[v4, v6]).expect("a map");
+    let bounded = |frame: &Frame| {
+        let other = other_packet(frame.head(), frame.len()).filter(|other| !other.is_icmp());
+        other.is_some_and(|other| v4.contain(other.src) || v6.contain(other.src))
+    };
+    let all = frames().into_iter().chain(mutations().take(MUTATIONS / 10));
+    let refused = |frame: &Frame| matches!(frame.taken_for().as_str(), "not TCP" | "fragment");
+    let (mut taken, mut passed) = (0, 0);
+    for frame in all.filter(refused) {
+        if !bench.can_run(&frame) {
+            continue;
+        }
+        let counts = bench.count(Side::Inside, &[&frame]);
+        let here = counts == BTreeMap::from([(TAKEN, 1)]);
+        // Nobody's limit counts what is for everybody, or for the box.
+        let local = counts == BTreeMap::from([("passed_local", 1)]);
+        assert!(here == bounded(&frame) || local, "{counts:?}: {frame:02x?}");
+        taken += u32::from(here);
+        passed += u32::from(!here);
+    }
+    assert!(taken > 100 && passed > 100, "{taken} {passed}");
+    bench.switches.bound(&[v6]).expect("a map");
+    bench.switches.bound(&[]).expect("a map");
+    show(&bench.differences(Side::Inside, &frames()));
 }

@@ -3,8 +3,9 @@
 use std::fmt;
 use std::io;
 
+use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, MapError};
-use windlass_engine::Side;
+use windlass_engine::{Senders, Side};
 use windlass_wire::FlowKey;
 
 use super::QUEUES_PER_SIDE;
@@ -20,6 +21,7 @@ pub(super) enum Control {
     PrefixSynNs = 5,
     Seed = 6,
     StrangerNs = 7,
+    Bounds = 8,
 }
 
 /// What a running worker may change.
@@ -28,6 +30,7 @@ pub(crate) struct Switches {
     /// `struct syn_rate` of each socket.
     syns: Array<MapData, [u64; 2]>,
     followed: HashMap<MapData, [u8; FLOW_KEY_BYTES], u32>,
+    bounded: LpmTrie<MapData, [u8; 16], u8>,
 }
 
 impl fmt::Debug for Switches {
@@ -37,9 +40,15 @@ impl fmt::Debug for Switches {
 }
 
 impl Switches {
-    /// Of the maps `control`, `syns_of_socket` and `followed`.
-    pub(super) fn new(control: MapData, syns: MapData, followed: MapData) -> io::Result<Switches> {
+    /// Of the maps `control`, `syns_of_socket`, `followed` and `bounded`.
+    pub(super) fn new(
+        control: MapData,
+        syns: MapData,
+        followed: MapData,
+        bounded: MapData,
+    ) -> io::Result<Switches> {
         Ok(Switches {
+            bounded: LpmTrie::try_from(Map::LpmTrie(bounded)).map_err(io::Error::other)?,
             control: Array::try_from(Map::Array(control)).map_err(io::Error::other)?,
             syns: Array::try_from(Map::Array(syns)).map_err(io::Error::other)?,
             followed: HashMap::try_from(Map::HashMap(followed)).map_err(io::Error::other)?,
@@ -68,6 +77,30 @@ impl Switches {
         all.is_ok_and(|all| all != 0) || !matches!(found, Err(MapError::KeyNotFound))
     }
 
+    /// From now on packets without TCP of these senders, and of no others, are taken.
+    pub(crate) fn bound(&mut self, senders: &[Senders]) -> io::Result<()> {
+        let wanted: Vec<_> = senders.iter().map(senders_key).collect();
+        let known: Result<Vec<_>, MapError> = self.bounded.keys().collect();
+        let known = known.map_err(io::Error::other)?;
+        let same = |a: &Key<[u8; 16]>, b: &Key<[u8; 16]>| {
+            (a.prefix_len(), a.data()) == (b.prefix_len(), b.data())
+        };
+        for key in &wanted {
+            self.bounded.insert(key, 1, 0).map_err(io::Error::other)?;
+        }
+        for old in known {
+            if wanted.iter().any(|key| same(key, &old)) {
+                continue;
+            }
+            match self.bounded.remove(&old) {
+                // Another worker has done the same.
+                Err(MapError::KeyNotFound) => {}
+                done => done.map_err(io::Error::other)?,
+            }
+        }
+        self.set(Control::Bounds, u32::from(!wanted.is_empty()))
+    }
+
     /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.
     pub(crate) fn set_syn_rate(&mut self, queue: u32, per_second: u32) -> io::Result<()> {
         for side in [Side::Inside, Side::Outside] {
@@ -94,6 +127,11 @@ impl Switches {
 /// The time of one at so many a second; 0: any rate.
 pub(super) fn ns_each(per_second: u32) -> u32 {
     1_000_000_000u32.checked_div(per_second).unwrap_or(0)
+}
+
+/// `struct senders` of the program.
+fn senders_key(senders: &Senders) -> Key<[u8; 16]> {
+    Key::new(senders.bits, senders.first.0.to_be_bytes())
 }
 
 const FLOW_KEY_BYTES: usize = 40;

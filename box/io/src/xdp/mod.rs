@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use serde::{Deserialize, Serialize};
-use windlass_engine::{Nanos, Pkt, Pool, Room, Side, Tx};
+use windlass_engine::{Nanos, Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats, FrameStats};
@@ -68,6 +68,7 @@ pub struct XdpDriver {
     rx_starved: u64,
     starved: bool,
     not_followed: u64,
+    not_bounded: u64,
     queue: u32,
     syns_per_second: u32,
 }
@@ -123,6 +124,7 @@ impl XdpDriver {
             rx_starved: 0,
             starved: false,
             not_followed: 0,
+            not_bounded: 0,
             queue: place.queue,
             syns_per_second: place.syns_per_second,
         };
@@ -261,6 +263,7 @@ impl Driver for XdpDriver {
             frames: FrameStats {
                 rx_starved: self.rx_starved,
                 not_followed: self.not_followed,
+                not_bounded: self.not_bounded,
                 frames_free: self.frames.free_count().into(),
                 frames_held: self.frames.held_count().into(),
                 tx_queued: self.ports.iter().map(|p| u64::from(p.queued())).sum(),
@@ -279,6 +282,10 @@ impl Driver for XdpDriver {
 
     fn follows(&self, key: &FlowKey) -> bool {
         self.switches.follows(key)
+    }
+
+    fn bound(&mut self, senders: &[Senders]) {
+        self.not_bounded += u64::from(self.switches.bound(senders).is_err());
     }
 
     fn limit_syns(&mut self, flood: bool) {

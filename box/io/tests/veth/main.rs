@@ -1,5 +1,6 @@
 //! Real TCP through the drivers, between network namespaces. Needs root; skipped without.
 
+mod bounded;
 mod fail_open;
 mod follows;
 mod lab;

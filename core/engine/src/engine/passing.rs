@@ -1,6 +1,6 @@
 //! What goes on as it is.
 
-use windlass_wire::{Segment, Unparsed, partial_checksum};
+use windlass_wire::{Segment, Unparsed, other_packet, partial_checksum};
 
 use super::Engine;
 use crate::decision::{Decision, Fate, Why};
@@ -29,8 +29,10 @@ impl Engine {
         }
     }
 
-    pub(super) fn pass_unparsed<P: Pool>(
+    /// What is no TCP segment, or cannot be read, goes on, unless it is beyond its tenant's limit.
+    pub(super) fn take_unparsed<P: Pool>(
         &mut self,
+        now: Nanos,
         why: Unparsed,
         from: Side,
         pkt: Pkt,
@@ -43,6 +45,17 @@ impl Engine {
             Unparsed::Fragment => PassReason::Fragment,
             Unparsed::Malformed(_) => PassReason::Malformed,
         };
+        let readable = matches!(why, Unparsed::NotTcp | Unparsed::Fragment);
+        if readable && !self.non_tcp.is_empty() && !self.fits_without_tcp(now, pkt, pool) {
+            self.counters.non_tcp_dropped += 1;
+            pool.free(pkt);
+            return Decision {
+                fate: Fate::Ungoverned,
+                reason: None,
+                headers: 0,
+                standing: None,
+            };
+        }
         self.counters.pass(reason);
         self.forward(from, pkt, pool, out);
         Decision {
@@ -51,6 +64,19 @@ impl Engine {
             headers: 0,
             standing: None,
         }
+    }
+
+    /// Whether a packet that is no TCP segment may go on, by the limit of its tenant, against which it counts then.
+    fn fits_without_tcp<P: Pool>(&mut self, now: Nanos, pkt: Pkt, pool: &P) -> bool {
+        let packet = other_packet(pool.head(pkt), pool.len(pkt)).filter(|other| !other.is_icmp());
+        let Some(packet) = packet.filter(|_| !self.told.bypass) else {
+            return true;
+        };
+        let tenant = self.non_tcp.tenant_of(packet.src);
+        let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
+        // A worker that was late finds many at once that did not come at once.
+        let came_at = pool.arrived_at(pkt, now).unwrap_or(now).min(now);
+        account.is_none_or(|account| account.take_now(came_at, u64::from(packet.len)))
     }
 
     /// Sends a packet on as it is, and does not look at what it says.

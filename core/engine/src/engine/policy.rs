@@ -4,7 +4,7 @@ use super::Engine;
 use crate::Nanos;
 use crate::conn::{Change, Folded};
 use crate::decide::{Decide, Generation};
-use crate::tenants;
+use crate::tenants::{self, NonTcp, Senders};
 
 impl Engine {
     /// Puts another policy in charge: of new connections altogether, of those that run in what can
@@ -19,7 +19,8 @@ impl Engine {
     /// The policy is another one than that of which tenants and flows have their numbers.
     pub(super) fn take_up_policy(&mut self, now: Nanos) {
         let policy = &*self.policy;
-        let tenants = tenants::open(policy.tenants(), &self.tenants);
+        let told = policy.tenants();
+        let tenants = tenants::open(&told, &self.tenants);
         let renamed = tenants::renamed(&self.tenants, &tenants);
         let generation = Generation(self.generation.0.wrapping_add(1));
         self.generation = generation;
@@ -36,5 +37,11 @@ impl Engine {
         }
         self.half_open.iter_mut().for_each(Folded::forget_drawn);
         self.tenants = tenants;
+        self.non_tcp = NonTcp::of(&told);
+    }
+
+    /// Whose packets without TCP are to come here, since policy bounds them.
+    pub fn bounded_senders(&self) -> impl Iterator<Item = Senders> {
+        self.non_tcp.bounded()
     }
 }

@@ -58,6 +58,18 @@ pub const BAD: &[Bad] = &[
         "cap_mbit",
     ),
     (
+        "version = 1\n[[tenant]]\nname = \"a\"\ncap_mbit = 5\nnon_tcp = \"limit\"\n",
+        (5, 11),
+        "counts what a tenant's addresses send",
+        "prefixes and a cap_mbit",
+    ),
+    (
+        "version = 1\n[[tenant]]\nname = \"a\"\nprefixes = [\"10.0.0.0/8\"]\ncap_mbit = 5\nnon_tcp = \"limits\"\n",
+        (6, 11),
+        "unknown non_tcp \"limits\"",
+        "did you mean \"limit\"",
+    ),
+    (
         "version = 1\n[default]\npolice = 3\n",
         (3, 10),
         "police is true or false",

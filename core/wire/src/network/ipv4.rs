@@ -21,9 +21,6 @@ pub(super) fn ipv4(head: &[u8], frame_len: u32, link: &Link) -> Result<Network, 
     if total_len < header_len || ip as u32 + total_len > frame_len {
         return Err(Unparsed::Malformed("IPv4 total length"));
     }
-    if u16::from_be_bytes([header[6], header[7]]) & MF_OR_OFFSET != 0 {
-        return Err(Unparsed::Fragment);
-    }
     let mapped = |at: usize| {
         let v4 = u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]]);
         Addr(0xffff_0000_0000 | u128::from(v4))
@@ -33,6 +30,7 @@ pub(super) fn ipv4(head: &[u8], frame_len: u32, link: &Link) -> Result<Network, 
         transport: ip + header_len as usize,
         transport_len: total_len - header_len,
         v6: false,
+        fragment: u16::from_be_bytes([header[6], header[7]]) & MF_OR_OFFSET != 0,
         protocol: header[9],
         ecn: Ecn::from_bits(header[1]),
         src: mapped(12),

@@ -29,9 +29,12 @@ pub(super) fn ipv6(head: &[u8], frame_len: u32, link: &Link) -> Result<Network, 
         return Err(Unparsed::Malformed("IPv6 payload length"));
     }
     let (protocol, transport) = extensions(head, ip + 40, header[6])?;
-    let transport_len = end
-        .checked_sub(transport as u32)
-        .ok_or(Unparsed::Malformed("IPv6 extension header length"))?;
+    let fragment = protocol == FRAGMENT;
+    let transport_len = match end.checked_sub(transport as u32) {
+        Some(len) => len,
+        None if fragment => 0,
+        None => return Err(Unparsed::Malformed("IPv6 extension header length")),
+    };
     let address = |at: usize| {
         let mut bytes = [0; 16];
         bytes.copy_from_slice(&header[at..at + 16]);
@@ -42,6 +45,7 @@ pub(super) fn ipv6(head: &[u8], frame_len: u32, link: &Link) -> Result<Network, 
         transport,
         transport_len,
         v6: true,
+        fragment,
         protocol,
         ecn: Ecn::from_bits(header[1] >> 4),
         src: address(8),
@@ -50,13 +54,13 @@ pub(super) fn ipv6(head: &[u8], frame_len: u32, link: &Link) -> Result<Network, 
     })
 }
 
-/// Walks the extension headers at `at`, of which the first is a `next`: upper-layer protocol and its offset.
+/// Walks the extension headers at `at`, of which the first is a `next`: upper-layer protocol and its offset. What is behind a
+/// fragment header is not looked at.
 fn extensions(head: &[u8], mut at: usize, mut next: u8) -> Result<(u8, usize), Unparsed> {
     let limit = at + EXTENSION_BYTES_MAX;
     // Once more than there may be headers, for what is behind the last.
     for _ in 0..=EXTENSION_HEADERS_MAX {
         match next {
-            FRAGMENT => return Err(Unparsed::Fragment),
             HOP_BY_HOP | ROUTING | DESTINATION => {}
             upper => return Ok((upper, at)),
         }

@@ -10,6 +10,7 @@ mod frames;
 mod guesses;
 mod handback;
 mod inside;
+mod non_tcp;
 mod parties;
 mod replay;
 mod rules;
