@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use serde_json::Value;
 use windlass_experiment::Setup;
-use windlass_experiment::setup::{Pair, client_address};
+use windlass_experiment::setup::{Pair, client_address, server_address};
 use windlass_lab::emulator::{Emulator, Ends, Path};
 
 use crate::daemon::Daemon;
@@ -23,6 +23,9 @@ pub const CLEAN: Path = Path {
 
 /// Two, so that the link knows the transfers' packets from a flood's answers and drops these.
 const CLIENTS: usize = 2;
+
+/// An interface of the server that leads nowhere.
+const HOLDER: &str = "away";
 
 /// What stands between the hosts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -126,8 +129,24 @@ impl Bed {
 
     /// The server's interface goes, with the box's end of it, and comes back after `time`.
     pub fn replace_server_wire(&self, time: Duration) -> Result<()> {
+        self.hold_address()?;
         self.lab.topology.replace_server_wire(time)?;
+        self.lab.topology.servers[0].ip(&format!("link del {HOLDER}"))?;
         add_route(&self.lab)
+    }
+
+    /// A guest whose tap is deleted keeps its interface, its address and its routes. Here the server's interface goes with the
+    /// wire, and Linux forgets a handshake whose SYN-ACK has no route when it is sent again (`reqsk_timer_handler`, 6.18).
+    fn hold_address(&self) -> Result<()> {
+        let (server, address) = (&self.lab.topology.servers[0], server_address(0));
+        server.ip(&format!(
+            "link add {HOLDER} type veth peer name {HOLDER}-end"
+        ))?;
+        server.ip(&format!("link set {HOLDER} up"))?;
+        server.ip(&format!("link set {HOLDER}-end up"))?;
+        server.ip(&format!("addr add {address}/32 dev {HOLDER}"))?;
+        server.ip(&format!("route add default dev {HOLDER} metric 9999"))?;
+        Ok(())
     }
 
     pub fn resident_bytes(&self) -> u64 {
