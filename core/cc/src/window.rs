@@ -62,7 +62,7 @@ struct Saved {
 }
 
 /// A congestion window with its threshold.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
     /// Bytes that may be in flight.
     pub(crate) cwnd: u64,

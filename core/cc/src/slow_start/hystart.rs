@@ -75,11 +75,6 @@ impl HyStart {
         let rise = (self.delay_min / 8).clamp(MIN_DELAY_THRESHOLD, MAX_DELAY_THRESHOLD);
         self.round_min_rtt > self.delay_min.saturating_add(rise)
     }
-
-    /// Congestion ended the first slow start.
-    pub(super) fn finish(&mut self) {
-        self.finished = true;
-    }
 }
 
 /// How late the ACK of a burst may be: four of them at the pacing rate of slow start, at most 1 ms.

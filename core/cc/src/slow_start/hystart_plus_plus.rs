@@ -102,11 +102,6 @@ impl HyStartPlusPlus {
         Growth::By(event.delivered / divisor)
     }
 
-    /// Congestion ended the first slow start.
-    pub(super) fn finish(&mut self) {
-        self.finished = true;
-    }
-
     /// In conservative slow start.
     pub(super) fn is_conservative(&self) -> bool {
         !self.finished && self.css_baseline_min_rtt != Nanos::MAX

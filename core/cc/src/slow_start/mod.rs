@@ -43,22 +43,22 @@ impl SlowStartRule {
         match self {
             SlowStartRule::Standard => SlowStart::Standard,
             SlowStartRule::HyStartPlusPlus => {
-                SlowStart::HyStartPlusPlus(HyStartPlusPlus::default())
+                SlowStart::HyStartPlusPlus(Box::default())
             }
-            SlowStartRule::HyStart => SlowStart::HyStart(HyStart::default()),
+            SlowStartRule::HyStart => SlowStart::HyStart(Box::default()),
         }
     }
 }
 
-/// A way to run slow start, with its state.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// A way to run slow start, with its state. What finds its end has memory of its own, until it has found it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum SlowStart {
     /// Doubling until something is lost.
     Standard,
     /// HyStart++.
-    HyStartPlusPlus(HyStartPlusPlus),
+    HyStartPlusPlus(Box<HyStartPlusPlus>),
     /// Linux' HyStart.
-    HyStart(HyStart),
+    HyStart(Box<HyStart>),
     /// At most half of so many bytes a round trip once the window is larger (RFC 3742 §2).
     Limited {
         /// `max_ssthresh`, bytes.
@@ -74,7 +74,7 @@ pub enum SlowStart {
 impl SlowStart {
     /// Takes one ACK of slow start in, also when the window may not grow by it. `cwnd` in bytes.
     pub(crate) fn on_ack(&mut self, event: &AckEvent, path: &Path, cwnd: u64) -> Growth {
-        match self {
+        let growth = match self {
             SlowStart::Standard => Growth::By(event.delivered),
             SlowStart::HyStartPlusPlus(hystart) => hystart.on_ack(event, path),
             SlowStart::HyStart(hystart) => hystart.on_ack(event, path, cwnd),
@@ -85,14 +85,17 @@ impl SlowStart {
                 Growth::By(event.delivered / k)
             }
             SlowStart::Scaled { factor } => Growth::By((event.delivered as f64 * *factor) as u64),
+        };
+        if growth == Growth::Exit {
+            self.finish();
         }
+        growth
     }
 
-    /// Congestion was signalled: the first slow start is over.
+    /// The first slow start is over: congestion was signalled, or its end was found. Later ones double until loss.
     pub(crate) fn finish(&mut self) {
         match self {
-            SlowStart::HyStartPlusPlus(hystart) => hystart.finish(),
-            SlowStart::HyStart(hystart) => hystart.finish(),
+            SlowStart::HyStartPlusPlus(_) | SlowStart::HyStart(_) => *self = SlowStart::Standard,
             SlowStart::Standard | SlowStart::Limited { .. } | SlowStart::Scaled { .. } => {}
         }
     }

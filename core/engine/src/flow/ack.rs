@@ -131,11 +131,10 @@ impl Flow {
             }
         }
         self.board.advance(ack, u64::from(self.host.path().mss));
-        self.hands.beyond_una = Maybe::NONE;
+        self.hands.note_progress();
         if ack == self.board.nxt() {
             self.cold.transfers.on_all_acked(ctx.now, ack);
         }
-        self.hands.sender_tries = 0;
         self.timers.backoff = 0;
         let repairing = self.host.episode();
         if !self.setup.receiver_sacks && repairing.is_some_and(|e| ack < e.point && !e.timeout) {

@@ -180,7 +180,7 @@ impl Flow {
     fn decide_ack(&mut self, held_limit: u64, segment: &Segment, ack: u64) -> AckRewrite {
         let target = self.target_edge(held_limit);
         let window = self.show_edge(ack, target);
-        let hides = !self.hands.back_until.is_some();
+        let hides = !self.hands.are_senders();
         let frank = !hides || self.is_frank();
         let sack = match self.dsack_due(ack).filter(|_| segment.at.sack != 0) {
             _ if frank => SackRewrite::Keep,

@@ -119,7 +119,9 @@ impl Flow {
                     .transfers
                     .on_data(ctx.now, self.board.una(), self.host.path().srtt);
             if begins {
-                self.hands.lost_ms = 0;
+                if let Some(trouble) = self.hands.trouble.edit_known() {
+                    trouble.lost_ms = 0;
+                }
                 self.watch_transfer();
             }
         }
@@ -139,7 +141,9 @@ impl Flow {
             self.forward_unheld(ctx, piece, pkt);
             return self.note_unheld(ctx);
         }
-        self.hands.unheld = 0;
+        if let Some(trouble) = self.hands.trouble.edit_known() {
+            trouble.unheld = 0;
+        }
         ctx.held.add(self.setup.prefix, ctx.pool.len(pkt));
         piece.pkt = Some(pkt);
         ctx.fate = Fate::Held;
@@ -283,7 +287,7 @@ impl Flow {
 
     /// The TSval that packets have been given at least, if any.
     pub(crate) fn tsval_floor(&self) -> Option<u32> {
-        self.words.tsval_floor.map(|floor| floor.val)
+        self.words.tsval_floor.as_ref().map(|floor| floor.val)
     }
 
     /// From here on no packet leaves with an older TSval.
@@ -291,15 +295,20 @@ impl Flow {
         let val = match self
             .words
             .tsval_floor
+            .as_deref()
             .filter(|floor| self.board.una() < floor.until.get())
         {
             Some(floor) if seq::later(floor.val, tsval) => floor.val,
             _ => tsval,
         };
-        self.words.tsval_floor = Some(TsvalFloor {
+        let floor = TsvalFloor {
             val,
             until: seq::of_data(self.board.nxt()),
-        });
+        };
+        match &mut self.words.tsval_floor {
+            Some(known) => **known = floor,
+            none => *none = Some(Box::new(floor)),
+        }
     }
 
     /// The sender's own retransmission leaves: it counts like ours.

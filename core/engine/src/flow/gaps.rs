@@ -52,7 +52,7 @@ impl Flow {
     /// Its sender fills gaps: it sees what the receiver says, although the box is in charge.
     #[inline]
     pub(super) fn is_frank(&self) -> bool {
-        self.board.una() < self.hands.gap_until
+        self.board.una() < self.hands.gap_until()
     }
 
     /// What is outstanding waits for the sender alone. Not so if the receiver has SACKed what it expects next: it has
@@ -137,7 +137,7 @@ impl Flow {
         if !self.may_react(now) {
             self.forget_reaction();
         }
-        self.hands.gap_until = start;
+        self.hands.trouble.edit().gap_until = start;
         if self.setup.timestamps {
             let gaps = self.cold.gaps.edit();
             let over = self.board.una() >= gaps.reacts_until;
@@ -166,7 +166,8 @@ impl Flow {
         let gaps = self.cold.gaps.edit();
         gaps.reacts_until = until;
         gaps.acks_left = CALMING_ACKS;
-        self.hands.gap_until = self.hands.gap_until.max(until);
+        let trouble = self.hands.trouble.edit();
+        trouble.gap_until = trouble.gap_until.max(until);
     }
 
     /// The sender's reaction stands.
@@ -179,7 +180,7 @@ impl Flow {
 
     /// What an ACK of `ack` echoes in place of what the receiver does, while the sender reacts to a gap.
     pub(super) fn tsecr_that_calms(&mut self, ack: u64) -> Option<u32> {
-        if self.hands.gap_until == 0 {
+        if self.hands.gap_until() == 0 {
             // There has been none: nothing of the cold part is needed.
             return None;
         }

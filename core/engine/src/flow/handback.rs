@@ -24,23 +24,25 @@ impl Flow {
         if start >= front.end {
             // A tail probe lies there, once (RFC 8985 §7.3); a time-out begins with the first that the
             // sender misses. One who times out beyond has seen ACKs that have not come through here.
-            let again = self.hands.beyond_una.replace(start) == Some(start);
+            let again = self.hands.trouble.edit().beyond_una.replace(start) == Some(start);
             if again || self.is_timed_out() {
                 self.hand_back(ctx, HandBack::SenderTimedOut);
             }
             return;
         }
-        self.hands.beyond_una = Maybe::NONE;
+        let trouble = self.hands.trouble.edit();
+        trouble.beyond_una = Maybe::NONE;
         if end < front.end && end - start < u64::from(self.host.path().mss) {
             // It cuts its segments anew, because the path's MTU has become smaller: what is held
             // does not fit any more.
             return self.hand_back(ctx, HandBack::Resegmented);
         }
-        self.hands.sender_tries = self.hands.sender_tries.saturating_add(1);
+        trouble.sender_tries = trouble.sender_tries.saturating_add(1);
+        let repeats = trouble.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK;
         let tried = front.transmissions >= TRIES_BEFORE_HAND_BACK;
         if front.pkt.is_none() {
             self.hand_back(ctx, HandBack::NotHeld);
-        } else if tried && self.hands.sender_tries >= SENDER_TRIES_BEFORE_HAND_BACK {
+        } else if tried && repeats {
             self.hand_back(ctx, HandBack::SenderRepeats);
         }
     }
@@ -49,7 +51,7 @@ impl Flow {
     /// retransmits goes through. What waits here still leaves at a pace ([`Flow::is_backlog`]): at once, it would overflow the
     /// queue that has just lost something.
     pub(crate) fn hand_back<P: Pool>(&mut self, ctx: &mut Context<'_, P>, why: HandBack) {
-        if self.hands.back_until.is_some() {
+        if self.hands.are_senders() {
             return;
         }
         let happened = Happened::HandedBack {
@@ -64,7 +66,7 @@ impl Flow {
         self.cold.tally.edit().handed_back += 1;
         self.timers.rack_at = Maybe::NONE;
         self.timers.probe_at = Maybe::NONE;
-        self.hands.back_until = Maybe::some(self.board.nxt());
+        self.hands.trouble.edit().back_until = Maybe::some(self.board.nxt());
         self.release_pending(ctx);
         self.free_packets(ctx, self.board.unsent().unwrap_or(self.board.len()));
         self.tell_sacked(ctx);
@@ -86,16 +88,13 @@ impl Flow {
 
     /// What begins at `start` waited for its turn when the flow was handed back.
     pub(super) fn is_backlog(&self, start: u64) -> bool {
-        self.hands
-            .back_until
-            .get()
-            .is_some_and(|until| start < until)
+        self.hands.back_until().is_some_and(|until| start < until)
     }
 
     /// Takes the flow over again once nothing is left of what the sender had to repair: no SACK
     /// block that it has been shown may be withdrawn (it would look like reneging).
     pub(crate) fn consider_take_over<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        let Some(until) = self.hands.back_until.get() else {
+        let Some(until) = self.hands.back_until() else {
             return;
         };
         if self.board.una() >= until
@@ -103,10 +102,11 @@ impl Flow {
             && self.board.lost_bytes() == 0
             && self.host.episode().is_none()
         {
-            if let Some(reason) = self.hands.leaving {
+            let trouble = self.hands.trouble.edit();
+            if let Some(reason) = trouble.leaving {
                 return self.release_all(ctx, reason);
             }
-            self.hands.back_until = Maybe::NONE;
+            trouble.back_until = Maybe::NONE;
             self.pacing.pacer.forgive(ctx.now);
             ctx.counters.taken_over += 1;
             ctx.notices.add(self.setup.sender, Happened::TakenOver);

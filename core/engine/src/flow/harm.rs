@@ -54,8 +54,9 @@ impl Flow {
         // A machine that stood still once may not do so again.
         let lost = lost.min(least / LOST_TIMES);
         let lost_ms = u16::try_from(lost / MILLISECOND).unwrap_or(u16::MAX);
-        self.hands.lost_ms = self.hands.lost_ms.saturating_add(lost_ms);
-        let lost = Nanos::from(self.hands.lost_ms) * MILLISECOND;
+        let trouble = self.hands.trouble.edit();
+        trouble.lost_ms = trouble.lost_ms.saturating_add(lost_ms);
+        let lost = Nanos::from(trouble.lost_ms) * MILLISECOND;
         let lossy = self.cold.tally.read().lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
         let much = lost >= least && lost >= (ctx.now - begun) / LOST_PARTS;
         if much && lossy <= self.board.una() {
@@ -65,8 +66,9 @@ impl Flow {
 
     /// There was no room to hold what came.
     pub(super) fn note_unheld<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        self.hands.unheld = self.hands.unheld.saturating_add(1);
-        if self.hands.unheld >= UNHELD_MAX {
+        let trouble = self.hands.trouble.edit();
+        trouble.unheld = trouble.unheld.saturating_add(1);
+        if trouble.unheld >= UNHELD_MAX {
             self.leave(ctx, PassReason::FrameLimit);
         }
     }
@@ -75,7 +77,7 @@ impl Flow {
     /// ([`Flow::consider_take_over`]). Flows that must be governed whatever it costs them stay.
     fn leave<P: Pool>(&mut self, ctx: &mut Context<'_, P>, reason: PassReason) {
         let bound = self.verdict.cap.is_some() || self.polices() || self.verdict.tenant.is_some();
-        if !self.enforcing() || bound || self.hands.leaving.is_some() {
+        if !self.enforcing() || bound || self.hands.trouble.read().leaving.is_some() {
             return;
         }
         if reason == PassReason::FrameLimit {
@@ -84,7 +86,7 @@ impl Flow {
             }
             ctx.held.no_room_until = ctx.now + NO_ROOM_INTERVAL;
         }
-        self.hands.leaving = Some(reason);
+        self.hands.trouble.edit().leaving = Some(reason);
         let counters = &mut *ctx.counters;
         let (count, why) = match reason {
             PassReason::WrongGuess => (&mut counters.harmed_by_guess, HandBack::WrongGuess),

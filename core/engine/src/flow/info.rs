@@ -146,7 +146,7 @@ impl Flow {
             held_out: self.verdict.drawn.is_some_and(|drawn| drawn.held_out),
             switch_list: self.verdict.switching.map(|s| s.list),
             switch_condition: review.and_then(Review::in_force),
-            in_senders_hands: self.hands.back_until.is_some(),
+            in_senders_hands: self.hands.are_senders(),
             in_recovery: self.host.is_reacting(),
             limited_by: self.limited_by(),
             watched: self.watched(),

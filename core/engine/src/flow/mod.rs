@@ -22,6 +22,7 @@ mod edge;
 mod export;
 mod gaps;
 mod handback;
+mod hands;
 mod harm;
 mod info;
 mod introduction;
@@ -63,6 +64,7 @@ pub(crate) use data::AHEAD_MAX;
 use edge::Growth;
 pub(crate) use export::FlowAlgorithm;
 use gaps::Gaps;
+use hands::Hands;
 pub use info::{FlowFigures, FlowInfo};
 pub(crate) use introduction::FlowIntroduction;
 pub use limited_by::LimitedBy;
@@ -210,39 +212,16 @@ pub(crate) struct Pacing {
 }
 
 /// What the sender has said last, and what the box owes the receiver.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Words {
     latest: Latest,
     /// A packet held before `until` was received must not carry an older TSval than this: the
     /// receiver has seen it in place of an earlier one (PAWS).
-    tsval_floor: Option<TsvalFloor>,
+    tsval_floor: Option<Box<TsvalFloor>>,
     /// The next packet says CWR.
     cwr_due: bool,
     /// The receiver has asked for CWR in the open reaction to marks.
     cwr_asked: bool,
-}
-
-/// In whose hands the flow is.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Hands {
-    /// It only passes packets.
-    pass: Option<PassReason>,
-    /// Its sender repairs until this has been acknowledged.
-    back_until: Maybe,
-    /// Retransmissions of the segment at `una` by the sender that were absorbed.
-    sender_tries: u8,
-    /// Where the sender retransmitted last, if that was not at `una`.
-    beyond_una: Maybe,
-    /// Why it is let go of as soon as its sender has repaired what is open.
-    leaving: Option<PassReason>,
-    /// Time of the transfer that was lost in the box, ms.
-    lost_ms: u16,
-    /// Segments in a row that there was no room to hold.
-    unheld: u8,
-    /// Until this has been acknowledged, its sender fills gaps, and sees what it needs for that.
-    gap_until: u64,
-    /// Data from here on was dropped, because the sender was not allowed to send it yet.
-    policed_at: Maybe,
 }
 
 /// What a packet seldom needs: it has memory of its own.
@@ -362,7 +341,7 @@ impl Flow {
 
     /// It also repairs and hides: the flow is not in its sender's hands.
     fn in_charge(&self) -> bool {
-        self.enforcing() && !self.hands.back_until.is_some()
+        self.enforcing() && !self.hands.are_senders()
     }
 
     /// Everything the sender sent has been acknowledged.

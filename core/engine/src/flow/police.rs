@@ -28,17 +28,23 @@ impl Flow {
         let Some(tolerance) = self.verdict.police_tolerance.filter(|_| self.enforcing()) else {
             return false;
         };
-        let follows =
-            self.hands.policed_at.get() == Some(self.board.nxt()) && start > self.board.nxt();
+        let policed_at = self
+            .hands
+            .trouble
+            .get()
+            .and_then(|trouble| trouble.policed_at.get());
+        let follows = policed_at == Some(self.board.nxt()) && start > self.board.nxt();
         let beyond = end > self.view.edge() + u64::from(tolerance);
         if !beyond && !follows && !self.repeats_too_soon(ctx.now, start, end) {
-            if start <= self.board.nxt() {
-                self.hands.policed_at = Maybe::NONE;
+            if start <= self.board.nxt()
+                && let Some(trouble) = self.hands.trouble.edit_known()
+            {
+                trouble.policed_at = Maybe::NONE;
             }
             return false;
         }
         if end > self.board.nxt() {
-            self.hands.policed_at = Maybe::some(self.board.nxt());
+            self.hands.trouble.edit().policed_at = Maybe::some(self.board.nxt());
         }
         self.drop_policed(ctx, segment, pkt);
         true
@@ -54,7 +60,8 @@ impl Flow {
     ) -> bool {
         let policed = self.polices() && segment.payload_len > 0;
         if policed {
-            self.hands.policed_at.get_or_insert(self.board.nxt());
+            let nxt = self.board.nxt();
+            self.hands.trouble.edit().policed_at.get_or_insert(nxt);
             self.drop_policed(ctx, segment, pkt);
         }
         policed

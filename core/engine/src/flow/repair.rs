@@ -178,7 +178,7 @@ impl Flow {
             return self.release_all(ctx, PassReason::OneWay);
         }
         self.timers.rto_at = Maybe::some(ctx.now + self.rto());
-        if self.hands.back_until.is_some() {
+        if self.hands.are_senders() {
             return;
         }
         ctx.counters.timeouts += 1;

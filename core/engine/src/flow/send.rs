@@ -125,7 +125,7 @@ impl Flow {
     pub(crate) fn transmit<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, why: Why) {
         let again = self.board.piece(index).transmissions > 0;
         let Some(pkt) = self.board.piece(index).pkt else {
-            if self.hands.back_until.is_some() && !self.board.piece(index).sent {
+            if self.hands.are_senders() && !self.board.piece(index).sent {
                 debug_assert!(false, "what waits has its packet");
                 self.board.discard_unsent();
                 return;
@@ -203,7 +203,7 @@ impl Flow {
             0 => self.handshake_rtt(),
             srtt => srtt,
         };
-        if !self.hands.back_until.is_some() || rtt == 0 {
+        if !self.hands.are_senders() || rtt == 0 {
             return rate;
         }
         let in_half_a_round_trip = rate_by_window(self.board.queued(), 200, rtt);
@@ -286,6 +286,7 @@ impl Flow {
         let floor = self
             .words
             .tsval_floor
+            .as_ref()
             .filter(|floor| piece.start < floor.until.get())
             .map(|floor| floor.val);
         if !stale && !cwr && !no_cwr && floor.is_none() {
@@ -324,7 +325,7 @@ impl Flow {
         if !self.enforcing() {
             return;
         }
-        if self.hands.back_until.is_some() {
+        if self.hands.are_senders() {
             // Its sender's window decides, and that has just become smaller: nothing here speaks of the path.
             return self.host.app_limited(self.board.inflight());
         }

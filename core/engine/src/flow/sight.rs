@@ -31,13 +31,12 @@ impl Flow {
             self.timers.probe_at,
             self.timers.rack_at,
         ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
-        (
-            self.hands.policed_at,
-            self.pacing.turn,
-            self.timers.persist_at,
-        ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
-        (self.words.tsval_floor, self.hands.beyond_una) = (None, Maybe::NONE);
-        self.hands.gap_until = 0;
+        (self.pacing.turn, self.timers.persist_at) = (Maybe::NONE, Maybe::NONE);
+        self.words.tsval_floor = None;
+        if let Some(trouble) = self.hands.trouble.edit_known() {
+            (trouble.policed_at, trouble.beyond_una) = (Maybe::NONE, Maybe::NONE);
+            trouble.gap_until = 0;
+        }
         self.cold.gaps.clear();
         self.view.forget_absorbed();
     }
@@ -68,7 +67,7 @@ impl Flow {
             self.view.resume_stamps(tsval, tsecr);
         }
         self.view.restart_rounds();
-        self.hands.back_until = Maybe::some(self.board.nxt());
+        self.hands.trouble.edit().back_until = Maybe::some(self.board.nxt());
     }
 
     /// It acknowledges more than has come from the sender.
