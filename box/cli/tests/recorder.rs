@@ -242,12 +242,7 @@ fn forged(file: &Path, untouched: i32) {
     );
     fs::write(&damaged, &bytes).unwrap();
     let judged = verdict(&damaged, &["--rules", "payload,handshake"]);
-    assert_eq!(
-        judged.status.code(),
-        Some(untouched),
-        "{}",
-        stdout(&judged)
-    );
+    assert_eq!(judged.status.code(), Some(untouched), "{}", stdout(&judged));
     fs::remove_file(&damaged).unwrap();
 }
 

@@ -42,9 +42,7 @@ impl SlowStartRule {
     pub(crate) fn start(self) -> SlowStart {
         match self {
             SlowStartRule::Standard => SlowStart::Standard,
-            SlowStartRule::HyStartPlusPlus => {
-                SlowStart::HyStartPlusPlus(Box::default())
-            }
+            SlowStartRule::HyStartPlusPlus => SlowStart::HyStartPlusPlus(Box::default()),
             SlowStartRule::HyStart => SlowStart::HyStart(Box::default()),
         }
     }
