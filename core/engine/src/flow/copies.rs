@@ -5,7 +5,7 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Nanos, Phase};
+use windlass_cc::{ByteRate, Nanos, Phase, SECOND};
 
 use super::Flow;
 use crate::context::Context;
@@ -29,6 +29,9 @@ pub(crate) struct Copies {
     first_segments_seen: u32,
     early_sent: u64,
     sent: u32,
+    /// Until when the bottleneck is busy with what has left, as far as its rate is known. Another process finds out anew.
+    #[serde(skip)]
+    busy_until: Nanos,
 }
 
 impl Copies {
@@ -61,6 +64,12 @@ impl Copies {
     fn is_early(&mut self, policy: &Redundancy) -> bool {
         self.first_segments_seen = self.first_segments_seen.saturating_add(1);
         self.first_segments_seen <= policy.first_segments
+    }
+
+    /// So many bytes have left for a bottleneck of this rate.
+    pub(super) fn note_sent(&mut self, now: Nanos, bytes: u64, bottleneck: ByteRate) {
+        let busy = (bytes * SECOND).checked_div(bottleneck).unwrap_or(0);
+        self.busy_until = self.busy_until.max(now) + busy;
     }
 
     pub(crate) fn shrink(&mut self) {
@@ -100,6 +109,14 @@ impl Flow {
         starting && flat
     }
 
+    /// So many bytes have left.
+    pub(super) fn note_at_bottleneck(&mut self, now: Nanos, bytes: u64) {
+        let rate = self.train.as_ref().and_then(|train| train.perhaps());
+        if let (Some(copies), Some(rate)) = (self.copies.edit_known(), rate) {
+            copies.note_sent(now, bytes, rate);
+        }
+    }
+
     /// Sends the copies whose time has come, while there is nothing better to send.
     pub(crate) fn send_copies<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
         while let Some(copies) = self.copies.edit_known()
@@ -108,6 +125,11 @@ impl Flow {
         {
             if !self.pacing.pacer.may_send(ctx.now) {
                 copies.not_before = self.pacing.pacer.next;
+                return;
+            }
+            // Where the queue at the bottleneck would grow by it, it would delay what its sender sends next.
+            if !next.repair && copies.busy_until > ctx.now {
+                copies.not_before = copies.busy_until;
                 return;
             }
             copies.planned.pop_front();
@@ -148,6 +170,7 @@ impl Flow {
         let rate = self.pacing.rate.get();
         let patience = self.patience(len);
         self.pacing.pacer.on_sent(ctx.now, len, rate, patience);
+        self.note_at_bottleneck(ctx.now, len);
         let copies = self.copies.edit();
         copies.sent = copies.sent.saturating_add(1);
         copies.early_sent += u64::from(!next.repair);

@@ -191,6 +191,7 @@ impl Flow {
         let rate = self.departure_rate();
         let patience = self.patience(bytes);
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
+        self.note_at_bottleneck(ctx.now, bytes);
         self.charge_tenant(ctx, bytes);
         self.arm_timers_on_send(ctx.now);
     }

@@ -12,6 +12,8 @@ use windlass_cc::{ByteRate, MILLISECOND, Nanos, Path, rate_over};
 
 /// Segments a train must have before it says anything.
 const TRAIN_SEGMENTS: u64 = 12;
+/// Segments that are enough for a hint: an initial window of ten, without its last ACK.
+const HINT_SEGMENTS: u64 = 6;
 /// A pause in sending, or in the ACKs, longer than this part of an RTT ends a train.
 const BREAK_RTT_PARTS: Nanos = 8;
 /// So does one that may be a delayed ACK (40 ms on Linux), ns: the last segment of a flight is
@@ -72,6 +74,9 @@ pub(crate) struct Train {
     /// What the train under way, and the one before it, say of the rate; 0: nothing.
     says: ByteRate,
     said: ByteRate,
+    /// The same of a train that is too short for a guess. Another process waits for the next one.
+    #[serde(skip)]
+    hint: ByteRate,
     guess: Option<Guess>,
     /// The path carries at least this.
     carried: ByteRate,
@@ -83,6 +88,11 @@ impl Train {
     /// The rate of the bottleneck as far as trains have shown it, bytes per second.
     pub(crate) fn bottleneck(&self) -> Option<ByteRate> {
         self.guess.map(|guess| guess.rate)
+    }
+
+    /// The same as far as a single train has shown it: enough where little depends on it.
+    pub(crate) fn perhaps(&self) -> Option<ByteRate> {
+        self.bottleneck().or((self.hint > 0).then_some(self.hint))
     }
 
     /// At most so many bytes per second leave in start-up.
@@ -189,8 +199,9 @@ impl Train {
         };
         let copied = u64::from(last.copies - first.copies) * u64::from(path.mss);
         let bytes = last.end - first.end + copied;
-        if bytes >= TRAIN_SEGMENTS * u64::from(path.mss) {
-            self.look_at(first, last, bytes);
+        if bytes >= HINT_SEGMENTS * u64::from(path.mss) {
+            let long = bytes >= TRAIN_SEGMENTS * u64::from(path.mss);
+            self.look_at(first, last, bytes, long);
         }
         // The gap before the newest is not the train's yet.
         if now - last.acked_at > self.gap.0 {
@@ -198,8 +209,8 @@ impl Train {
         }
     }
 
-    /// A train that is long enough.
-    fn look_at(&mut self, first: Mark, last: Mark, bytes: u64) {
+    /// A train that is long enough, for a guess or only for a hint.
+    fn look_at(&mut self, first: Mark, last: Mark, bytes: u64, long: bool) {
         // ACKs that came in one batch have no span, and say nothing.
         let ack_span = last.acked_at - first.acked_at;
         let send_span = last.sent_at.saturating_sub(first.sent_at);
@@ -209,6 +220,10 @@ impl Train {
             return;
         }
         let rate = rate_over(bytes, ack_span);
+        self.hint = rate;
+        if !long {
+            return;
+        }
         self.says = rate;
         // One train is not enough.
         if rate.abs_diff(self.said) > self.said / AGREE_PARTS {
@@ -261,6 +276,22 @@ mod tests {
         assert_eq!(run(&[slower; 2]).bottleneck(), Some(5_000_000));
         let disagree = [slower, (10_000, 400_000)];
         assert_eq!(run(&disagree).bottleneck(), None);
+    }
+
+    /// Ten segments, an ACK for every two: an initial window.
+    #[test]
+    fn a_short_train_is_a_hint_and_no_guess() {
+        let (path, mut train) = (path(), Train::default());
+        for n in 0..3 {
+            for i in 1..=5u64 {
+                train.on_delivered(n * RTT + i * 10_000, (n * 5 + i) * 2 * MSS, 0);
+                train.on_ack((n + 1) * RTT + i * 400_000, &path);
+            }
+        }
+        assert_eq!(
+            (train.bottleneck(), train.perhaps()),
+            (None, Some(5_000_000))
+        );
     }
 
     /// After six segments there is a gap, as in a scheduler's service.

@@ -1,0 +1,60 @@
+//! Copies (`redundancy`) take the time of a path that would stay idle, and no other.
+
+use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
+use windlass_sim::link::Loss;
+use windlass_sim::{EngineBox, Outcome, Scenario, run};
+
+fn download(redundancy: Redundancy, scenario: &Scenario) -> Outcome {
+    let verdict = Verdict {
+        redundancy,
+        ..Verdict::enforce(AlgorithmId::Bbr)
+    };
+    let mut middle = EngineBox::new(Box::new(verdict), Limits::default(), scenario.seed);
+    let outcome = run(scenario, &mut middle);
+    assert!(outcome.intact && outcome.violations.is_empty());
+    outcome
+}
+
+fn counted(outcome: &Outcome, name: &str) -> u64 {
+    let found = outcome.counters.iter().find(|(n, _)| *n == name);
+    found.map_or(0, |(_, count)| *count)
+}
+
+#[test]
+fn on_a_path_that_loses_nothing_they_cost_a_hundredth_at_most() {
+    for (mbit, rtt_ms) in [
+        (10.0, 40.0),
+        (10.0, 60.0),
+        (10.0, 300.0),
+        (20.0, 230.0),
+        (20.0, 300.0),
+        (50.0, 100.0),
+        (50.0, 200.0),
+    ] {
+        for bytes in [500_000, 1_200_000, 3_000_000] {
+            let scenario = Scenario::download(bytes, mbit, rtt_ms);
+            let [without, with] =
+                [Redundancy::OFF, Redundancy::EARLY].map(|policy| download(policy, &scenario));
+            assert!(counted(&with, "copies") >= 10);
+            let ratio = with.seconds / without.seconds;
+            assert!(
+                ratio <= 1.01,
+                "{bytes} bytes over {mbit} Mbit/s and {rtt_ms} ms: {ratio:.3}"
+            );
+        }
+    }
+}
+
+#[test]
+fn on_a_path_that_loses_three_of_a_hundred_they_save_a_tenth_at_least() {
+    let ratios = (1..=8).map(|seed| {
+        let mut scenario = Scenario::download(1_200_000, 50.0, 100.0);
+        scenario.seed = seed;
+        scenario.down.loss = Loss::Bernoulli { ratio: 0.03 };
+        let [without, with] =
+            [Redundancy::OFF, Redundancy::EARLY].map(|policy| download(policy, &scenario));
+        with.seconds / without.seconds
+    });
+    let mean = ratios.map(f64::ln).sum::<f64>() / 8.0;
+    assert!(mean.exp() <= 0.9, "{:.3}", mean.exp());
+}
