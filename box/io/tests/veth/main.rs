@@ -10,7 +10,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use windlass_engine::{Pool, Side, Tx, TxChecksum, Why};
-use windlass_io::interface::{Interface, index};
+use windlass_io::interface::{Interface, disable_segment_offloads, index};
 use windlass_io::{Driver, Mode, Prefer, packet};
 
 use lab::{A, B, Forwarder, Lab, config, exchange};
@@ -42,6 +42,19 @@ fn tcp_arrives_intact_with_checksum_offload_and_the_rest_goes_by_the_bridge() {
         assert!(s.rx_bytes > 16 * MIB as u64);
     }
     assert_eq!(stats.frames.frames_held, 0, "{stats:?}");
+}
+
+/// With an XDP program at its peer, a veth cannot change segmentation, which is off then.
+#[test]
+fn offloads_of_a_host_are_turned_off_while_the_box_runs() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let Some(box_) = Forwarder::start(&lab, config(Prefer::Native), 1) else {
+        return;
+    };
+    let left = lab.within("a", || disable_segment_offloads("a0"));
+    let left = left.expect("what cannot be changed is left");
+    assert!(!(left.tso || left.gso || left.gro), "{left:?}");
+    box_.stop();
 }
 
 #[test]
