@@ -201,7 +201,7 @@ reproduce-compound: build
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 reproduce-mystique: build
-	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch)
+	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch mystique-sweep)
 
 # The guard beside an algorithm with a hidden fault, which is a plugin.
 reproduce-guard: build
