@@ -31,6 +31,7 @@ pub struct HyStart {
     round_end: u64,
     round_min_rtt: Nanos,
     samples: u32,
+    /// Only in a state that an older release has written: else [`super::SlowStart`] lets go of all of it.
     finished: bool,
 }
 

@@ -24,6 +24,7 @@ pub struct HyStartPlusPlus {
     window_end: Option<u64>,
     rtt_samples: u32,
     css_rounds: u32,
+    /// Only in a state that an older release has written: else [`super::SlowStart`] lets go of all of it.
     finished: bool,
 }
 

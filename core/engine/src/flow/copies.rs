@@ -66,6 +66,18 @@ impl Copies {
         self.first_segments_seen <= policy.first_segments
     }
 
+    /// Copies of repairs go before early ones, which wait until the bottleneck is idle.
+    fn plan(&mut self, copy: Planned) {
+        if self.planned.len() >= PLANNED_COPIES {
+            return;
+        }
+        let at = match copy.repair {
+            true => self.planned.partition_point(|planned| planned.repair),
+            false => self.planned.len(),
+        };
+        self.planned.insert(at, copy);
+    }
+
     /// So many bytes have left for a bottleneck of this rate.
     pub(super) fn note_sent(&mut self, now: Nanos, bytes: u64, bottleneck: ByteRate) {
         let busy = (bytes * SECOND).checked_div(bottleneck).unwrap_or(0);
@@ -91,14 +103,8 @@ impl Flow {
             return;
         }
         let start = self.board.piece(index).start;
-        let copies = self.copies.edit();
-        if copies.planned.len() < PLANNED_COPIES {
-            copies.planned.push_back(Planned {
-                start,
-                due: now + policy.delay,
-                repair,
-            });
-        }
+        let due = now + policy.delay;
+        self.copies.edit().plan(Planned { start, due, repair });
     }
 
     /// Early copies end with start-up, and as soon as a queue shows.
@@ -111,8 +117,9 @@ impl Flow {
 
     /// So many bytes have left.
     pub(super) fn note_at_bottleneck(&mut self, now: Nanos, bytes: u64) {
-        let rate = self.train.as_ref().and_then(|train| train.perhaps());
-        if let (Some(copies), Some(rate)) = (self.copies.edit_known(), rate) {
+        if let Some(copies) = self.copies.edit_known()
+            && let Some(rate) = self.train.as_ref().and_then(|train| train.perhaps())
+        {
             copies.note_sent(now, bytes, rate);
         }
     }
@@ -179,5 +186,31 @@ impl Flow {
         tally.copied_bytes += len;
         ctx.counters.copies += 1;
         ctx.counters.bytes_resent += len;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn repairs_go_before_what_waits_for_an_idle_bottleneck() {
+        let mut copies = Copies::default();
+        for (start, repair) in [(1, false), (2, false), (3, true), (4, false), (5, true)] {
+            let due = start;
+            copies.plan(Planned { start, due, repair });
+        }
+        let order: Vec<u64> = copies.planned.iter().map(|planned| planned.start).collect();
+        assert_eq!(order, [3, 5, 1, 2, 4]);
+    }
+
+    #[test]
+    fn the_bottleneck_is_busy_for_as_long_as_it_takes() {
+        let mut copies = Copies::default();
+        copies.note_sent(1_000, 1_500, 1_500_000);
+        copies.note_sent(1_000, 1_500, 1_500_000);
+        assert_eq!(copies.busy_until, 2_001_000);
+        copies.note_sent(5_000_000, 1_500, 1_500_000);
+        assert_eq!(copies.busy_until, 6_000_000, "idle time is not saved up");
     }
 }
