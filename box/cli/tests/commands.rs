@@ -61,7 +61,7 @@ fn algorithms_are_listed_as_json() {
         .map(|a| a["name"].as_str().unwrap())
         .collect();
     let expected = "reno cubic bbr bbr3 dctcp prague highspeed scalable hybla illinois compound vegas westwood htcp \
-                    yeah veno bic fast copa ledbat mystique_bbr";
+                    yeah veno bic fast copa ledbat mystique_bbr sourdough";
     assert_eq!(names, expected.split_whitespace().collect::<Vec<_>>());
     let shown = windlass(&["algorithm", "list"]);
     assert_eq!(stdout(&shown).lines().count(), names.len());

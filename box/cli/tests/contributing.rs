@@ -61,7 +61,7 @@ fn an_algorithm_is_one_file_and_one_line() {
     });
     fs::remove_dir_all(cc.join("benches")).expect("removed");
     fs::write(cc.join("src/steady.rs"), file).expect("written");
-    let last = "            mystique_bbr::MystiqueBbr = \"mystique_bbr\";\n";
+    let last = "            sourdough::Sourdough = \"sourdough\";\n";
     let library = cc.join("src/lib.rs");
     change(&library, &library, |s| {
         s.replace(last, &format!("{last}{line}"))

@@ -158,7 +158,7 @@ mod tests {
         );
         assert_eq!(full.algorithm("late"), Ok(late));
         let error = full.algorithm("nonsense").expect_err("no algorithm");
-        assert!(error.to_string().ends_with(" mystique_bbr late"), "{error}");
+        assert!(error.to_string().ends_with(" sourdough late"), "{error}");
     }
 
     #[test]

@@ -34,6 +34,7 @@ macro_rules! with_algorithms {
             copa::Copa = "copa";
             ledbat::Ledbat = "ledbat";
             mystique_bbr::MystiqueBbr = "mystique_bbr";
+            sourdough::Sourdough = "sourdough";
         }
     };
 }
