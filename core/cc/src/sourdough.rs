@@ -220,10 +220,6 @@ impl CongestionControl for Sourdough {
             },
         }
     }
-
-    fn uses_prr(&self) -> bool {
-        false
-    }
 }
 
 #[cfg(test)]

@@ -15,9 +15,11 @@ fn swept(text: &str) -> BTreeSet<String> {
     values.collect()
 }
 
+/// But the one that lives on another report's path alone.
 #[test]
 fn every_algorithm_competes() {
-    let all: BTreeSet<String> = AlgorithmId::ALL.iter().map(|id| id.to_string()).collect();
+    let all = AlgorithmId::ALL.iter().map(|id| id.to_string());
+    let all: BTreeSet<String> = all.filter(|name| name != "sourdough").collect();
     for text in [
         include_str!("../../../experiments/compete.toml"),
         include_str!("../../../experiments/compete-box.toml"),

@@ -28,6 +28,7 @@ struct Planned {
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Copies {
     planned: VecDeque<Planned>,
+    /// `Nanos::MAX`: no time brings the next one, but an ACK may.
     not_before: Nanos,
     first_segments_seen: u32,
     early_sent: u64,
@@ -39,7 +40,8 @@ pub(crate) struct Copies {
 
 impl Copies {
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
-        self.planned.front().map(|p| p.due.max(self.not_before))
+        let at = self.planned.front()?.due.max(self.not_before);
+        (at < Nanos::MAX).then_some(at)
     }
 
     /// A DSACK may be about a copy rather than about a needless retransmission.
@@ -158,7 +160,7 @@ impl Flow {
         let known = self.train.as_ref().and_then(|train| train.perhaps());
         let copies = self.copies.edit();
         if known.is_none() && (1..ROOMY_RTT_MIN).contains(&round_trip) {
-            copies.not_before = now + round_trip.max(MILLISECOND);
+            copies.not_before = Nanos::MAX;
             return true;
         }
         copies.not_before = copies.busy_until;
