@@ -21,7 +21,7 @@ pub(crate) fn error_percent(advice: &[Sample], server: &[Sample]) -> Option<f64>
 }
 
 /// The sample taken nearest to a time, if the time is among them.
-fn nearest(samples: &[Sample], time_s: f64) -> Option<&Sample> {
+pub(crate) fn nearest(samples: &[Sample], time_s: f64) -> Option<&Sample> {
     let next = samples.partition_point(|sample| sample.time_s < time_s);
     let after = samples.get(next)?;
     let before = next.checked_sub(1).map(|at| &samples[at]);

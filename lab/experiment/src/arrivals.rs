@@ -3,15 +3,12 @@
 
 use crate::observed::{FlowObserved, Observed};
 use crate::setup::{CrossTraffic, Setup};
+use crate::statistics::{Spread, jain};
 
-/// Payload of a full-sized packet, of its bytes on the link (timestamps, IPv4, Ethernet).
-const PAYLOAD_SHARE: f64 = 1448.0 / 1514.0;
-/// A mean over less than this is chance.
-const WINDOW_S: f64 = 5.0;
 /// How far from its fair share a flow may be.
 const TOLERANCE: f64 = 0.25;
-/// Between two times that are looked at.
-const STEP_S: f64 = 0.1;
+/// Times that are looked at in a window ([`Setup::window_s`]).
+const STEPS: usize = 50;
 
 impl FlowObserved {
     /// From the start of the run, s.
@@ -57,7 +54,7 @@ impl FlowObserved {
 pub(crate) fn utilisation_percent(setup: &Setup, observed: &Observed, from_s: f64) -> Option<f64> {
     let (carried, span_s) = carried(setup, observed, from_s)?;
     let whole = setup.bottlenecks[0].down.rate_bits_per_s as f64 * span_s;
-    Some(carried / (whole * PAYLOAD_SHARE) * 100.0)
+    Some(carried / (whole * setup.mtu.payload_share()) * 100.0)
 }
 
 /// The same as a part of what the cross traffic leaves of it. `None` also where it leaves nothing.
@@ -71,7 +68,7 @@ pub(crate) fn utilisation_left_percent(
     let sent = setup.cross_traffic.iter();
     let sent = sent.map(|c| c.rate_bits_per_s as f64 * on_s(c, end_s - span_s, end_s));
     let left = setup.bottlenecks[0].down.rate_bits_per_s as f64 * span_s - sent.sum::<f64>();
-    (left > 0.0).then(|| carried / (left * PAYLOAD_SHARE) * 100.0)
+    (left > 0.0).then(|| carried / (left * setup.mtu.payload_share()) * 100.0)
 }
 
 /// Payload bits that all flows have received from `from_s`, or the start of the first one, to the end, and
@@ -115,7 +112,7 @@ fn end_of_run_s(setup: &Setup, observed: &Observed) -> f64 {
 }
 
 /// How long a flow takes, from its start, until it receives so much for the first time, in the mean over the
-/// next five seconds, s. If that never comes, all the rest of the run, which is more than any flow
+/// next window, s. If that never comes, all the rest of the run, which is more than any flow
 /// that gets there can have.
 ///
 /// `None` where nothing is to be reached, and where it was not noted what arrived when.
@@ -123,22 +120,22 @@ pub(crate) fn reach_s(setup: &Setup, observed: &Observed, flow: &FlowObserved) -
     if setup.reach_bits_per_s == 0 || flow.arrivals.is_empty() {
         return None;
     }
-    let steps = (end_of_run_s(setup, observed) / STEP_S) as usize;
-    let received = by_step(flow, steps);
-    let enough = setup.reach_bits_per_s as f64 / 8.0 * WINDOW_S;
-    let window = (WINDOW_S / STEP_S) as usize;
-    let begins = (flow.start_s / STEP_S).ceil() as usize;
-    let mut windows = begins..(steps + 1).saturating_sub(window);
-    let found = windows.find(|from| received[from + window] - received[*from] >= enough);
-    Some((found.unwrap_or(steps) as f64 * STEP_S - flow.start_s).max(0.0))
+    let step_s = step_s(setup);
+    let steps = (end_of_run_s(setup, observed) / step_s) as usize;
+    let received = by_step(flow, steps, step_s);
+    let enough = setup.reach_bits_per_s as f64 / 8.0 * setup.window_s();
+    let begins = (flow.start_s / step_s).ceil() as usize;
+    let mut windows = begins..(steps + 1).saturating_sub(STEPS);
+    let found = windows.find(|from| received[from + STEPS] - received[*from] >= enough);
+    Some((found.unwrap_or(steps) as f64 * step_s - flow.start_s).max(0.0))
 }
 
 /// How long each flow takes until it has its share and keeps it, from its start, s.
 ///
 /// Its fair share is what all flows of the run receive, divided at each time by the number of those
-/// that have begun. It has its share at the first time from which on both hold: over the next five
-/// seconds, it receives within 25 % of its fair share; and so it does over all the rest of the run.
-/// If that never comes, the time is all the rest of the run from its start: a lower bound, and more
+/// that are under way. It has its share at the first time from which on both hold: over the next window
+/// ([`Setup::window_s`]) it receives within 25 % of its fair share; and so it does over all the rest of its time.
+/// If that never comes, the time is all the rest: a lower bound, and more
 /// than any flow that gets its share can have.
 ///
 /// `None` for the flows that begin first, for runs that end with their flows, and where it was not
@@ -153,47 +150,82 @@ pub(crate) fn convergence_s(setup: &Setup, observed: &Observed) -> Vec<Option<f6
     if !setup.fixed_length || !flows.iter().any(joins) {
         return vec![None; flows.len()];
     }
-    let steps = (end_of_run_s(setup, observed) / STEP_S) as usize;
-    let received: Vec<Vec<f64>> = flows.iter().map(|f| by_step(f, steps)).collect();
-    let fair = fair_by_step(flows, &received);
+    let step_s = step_s(setup);
+    let steps = (end_of_run_s(setup, observed) / step_s) as usize;
+    let received: Vec<Vec<f64>> = flows.iter().map(|f| by_step(f, steps, step_s)).collect();
+    let fair = fair_by_step(flows, &received, step_s);
     let found = flows.iter().zip(&received);
-    let found = found.map(|(f, own)| joins(f).then(|| converged(f, own, &fair))?);
+    let found = found.map(|(f, own)| joins(f).then(|| converged(f, own, &fair, step_s))?);
     found.collect()
 }
 
+/// Jain's index over time: of what the flows under way receive in a window ([`Setup::window_s`]), of every
+/// window in which there are two at least and none begins or ends. `None` where there is no such window, for runs that end
+/// with their flows, and where it was not noted what arrived when.
+pub(crate) fn jain_over_time(setup: &Setup, observed: &Observed) -> Option<Spread> {
+    let flows = &observed.flows;
+    if !setup.fixed_length || flows.iter().any(|f| f.arrivals.is_empty()) {
+        return None;
+    }
+    let window_s = setup.window_s();
+    let windows = (end_of_run_s(setup, observed) / step_s(setup)) as usize;
+    let windows = (0..=windows.saturating_sub(STEPS)).map(|step| step as f64 * step_s(setup));
+    let indices = windows.filter_map(|from_s| {
+        let to_s = from_s + window_s;
+        let whole = |f: &&FlowObserved| f.start_s <= from_s && f.end_s() >= to_s;
+        let touches = |f: &&FlowObserved| f.start_s < to_s && f.end_s() > from_s;
+        let under_way: Vec<&FlowObserved> = flows.iter().filter(whole).collect();
+        let settled =
+            under_way.len() >= 2 && under_way.len() == flows.iter().filter(touches).count();
+        let received = under_way
+            .iter()
+            .map(|f| f.received_by(to_s) - f.received_by(from_s));
+        settled.then(|| jain(&received.collect::<Vec<_>>()))?
+    });
+    Spread::of(indices)
+}
+
+/// Between two times that are looked at, s.
+fn step_s(setup: &Setup) -> f64 {
+    setup.window_s() / STEPS as f64
+}
+
 /// What a flow has received by each step from the start of the run.
-fn by_step(flow: &FlowObserved, steps: usize) -> Vec<f64> {
+fn by_step(flow: &FlowObserved, steps: usize, step_s: f64) -> Vec<f64> {
     let steps = 0..=steps;
     steps
-        .map(|step| flow.received_by(step as f64 * STEP_S))
+        .map(|step| flow.received_by(step as f64 * step_s))
         .collect()
 }
 
 /// What one that had had its fair share all the time would have received.
-fn fair_by_step(flows: &[FlowObserved], received: &[Vec<f64>]) -> Vec<f64> {
+fn fair_by_step(flows: &[FlowObserved], received: &[Vec<f64>], step_s: f64) -> Vec<f64> {
     let steps = received.first().map_or(0, Vec::len);
     let mut fair = vec![0.0; steps];
     for step in 1..steps {
-        let from_s = (step - 1) as f64 * STEP_S;
-        let begun = flows.iter().filter(|f| f.start_s <= from_s).count();
+        let from_s = (step - 1) as f64 * step_s;
+        let under_way = |f: &&FlowObserved| f.start_s <= from_s && f.end_s() > from_s;
+        let begun = flows.iter().filter(under_way).count();
         let all: f64 = received.iter().map(|own| own[step] - own[step - 1]).sum();
         fair[step] = fair[step - 1] + all / begun.max(1) as f64;
     }
     fair
 }
 
-fn converged(flow: &FlowObserved, own: &[f64], fair: &[f64]) -> Option<f64> {
-    let last = own.len().checked_sub(1)?;
-    let begins = (flow.start_s / STEP_S).ceil() as usize;
-    let window = (WINDOW_S / STEP_S) as usize;
+fn converged(flow: &FlowObserved, own: &[f64], fair: &[f64], step_s: f64) -> Option<f64> {
+    let last = own
+        .len()
+        .checked_sub(1)?
+        .min((flow.end_s() / step_s) as usize);
+    let begins = (flow.start_s / step_s).ceil() as usize;
     let good = |from: usize, to: usize| {
         let fair = fair[to] - fair[from];
         ((own[to] - own[from]) / fair - 1.0).abs() <= TOLERANCE
     };
-    let mut windows = begins..(last + 1).saturating_sub(window);
-    let found = windows.find(|from| good(*from, from + window) && good(*from, last));
+    let mut windows = begins..(last + 1).saturating_sub(STEPS);
+    let found = windows.find(|from| good(*from, from + STEPS) && good(*from, last));
     let step = found.unwrap_or(last);
-    Some((step as f64 * STEP_S - flow.start_s).max(0.0))
+    Some((step as f64 * step_s - flow.start_s).max(0.0))
 }
 
 #[cfg(test)]
@@ -204,7 +236,7 @@ mod tests {
     /// 60 s, one bottleneck of 10 Mbit/s of payload.
     fn setup() -> Setup {
         let down = Direction {
-            rate_bits_per_s: (10e6 / PAYLOAD_SHARE) as u64,
+            rate_bits_per_s: (10e6 / Setup::default().mtu.payload_share()) as u64,
             ..Direction::default()
         };
         Setup {
@@ -287,7 +319,7 @@ mod tests {
         let seconds = |s: u64| s * 1_000_000_000;
         setup.cross_traffic.push(CrossTraffic {
             bottleneck: 0,
-            rate_bits_per_s: (4e6 / PAYLOAD_SHARE) as u64,
+            rate_bits_per_s: (4e6 / Setup::default().mtu.payload_share()) as u64,
             packet_bytes: 1500,
             start_ns: seconds(5),
             on_ns: seconds(10),
@@ -350,6 +382,57 @@ mod tests {
         let third = flow(30.0, &[(30.0, 3.3)]);
         let halves = flow(0.0, &[(0.0, 5.0), (30.0, 3.3)]);
         assert_eq!(of(&[&halves, &halves, &third], 2), Some(0.0));
+    }
+
+    /// The second joins at 10 s and leaves at 40; the first has what is left.
+    #[test]
+    fn jain_by_time_is_of_those_under_way() {
+        let of = |second: FlowObserved, third: Option<FlowObserved>| {
+            let first = flow(0.0, &[(0.0, 10.0), (10.0, 5.0), (40.0, 10.0)]);
+            let flows = [first, second].into_iter().chain(third).collect();
+            jain_over_time(&setup(), &run(flows))
+        };
+        let leaves = |rate: f64| FlowObserved {
+            seconds: 30.0,
+            ..flow(10.0, &[(10.0, rate), (40.0, 0.0)])
+        };
+        let even = of(leaves(5.0), None).expect("two at once");
+        assert!(close(even.median, 1.0) && close(even.min, 1.0), "{even:?}");
+        // (5 + 1)² / (2 · 26).
+        let uneven = of(leaves(1.0), None).expect("two at once");
+        assert!(close(uneven.median, 36.0 / 52.0), "{uneven:?}");
+        // From 25 s on a third has nothing of what is theirs.
+        let third = flow(25.0, &[(25.0, 0.01)]);
+        let three = of(leaves(5.0), Some(third)).expect("two at once");
+        assert!(three.min < 0.7, "{three:?}");
+        // Windows from 10 to 20, 25 to 35 and 40 to 55 s on, in place of those from 10 to 35 s on.
+        assert_eq!((even.count, three.count), (251, 353));
+        let alone = run(vec![flow(0.0, &[(0.0, 10.0)])]);
+        assert_eq!(jain_over_time(&setup(), &alone), None);
+    }
+
+    #[test]
+    fn what_has_left_wants_no_share() {
+        // Of 10 Mbit/s, half from 10 s on; the first one leaves at 30 s, and the second has all.
+        let first = FlowObserved {
+            seconds: 30.0,
+            ..flow(0.0, &[(0.0, 10.0), (10.0, 5.0), (30.0, 0.0)])
+        };
+        let second = flow(10.0, &[(10.0, 5.0), (30.0, 10.0)]);
+        let flows = run(vec![first, second]);
+        assert_eq!(convergence_s(&setup(), &flows)[1], Some(0.0));
+    }
+
+    #[test]
+    fn a_shorter_window_tells_an_earlier_share() {
+        let first = flow(0.0, &[(0.0, 10.0), (10.0, 8.0), (20.0, 5.0)]);
+        let second = flow(10.0, &[(10.0, 2.0), (20.0, 5.0)]);
+        let mut setup = setup();
+        let flows = run(vec![first, second]);
+        let usual = convergence_s(&setup, &flows)[1].expect("joins");
+        setup.window_ns = 1_000_000_000;
+        let found = convergence_s(&setup, &flows)[1].expect("joins");
+        assert!(found > usual + 1.0 && found < 10.0, "{found}");
     }
 
     #[test]

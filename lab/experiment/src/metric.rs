@@ -56,6 +56,10 @@ pub enum Metric {
     SharePercent,
     /// Jain's index of the goodputs of the chosen flows of a run.
     Jain,
+    /// Jain's index by time: what it is no more than in half of the windows of a run.
+    JainOverTimeMedian,
+    /// What it is in the worst of them.
+    JainOverTimeMin,
     /// How long a flow that joins others takes to its fair share.
     ConvergenceS,
     /// How long a flow takes to the rate that `reach_mbit` of `[run]` names.
@@ -68,6 +72,8 @@ pub enum Metric {
     ResponsePercent,
     /// Mean of a flow's congestion window.
     CwndPacketsMean,
+    /// Share of the time in which the window of the box is smaller than the server's own.
+    BoxLimitsPercent,
     /// How far a flow's congestion window is from another contestant's, in the mean over its course.
     WindowErrorPercent,
     /// Median round trip of the probes, of a run.
@@ -104,7 +110,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 38] = [
+    pub const ALL: [(&'static str, Metric); 41] = [
         ("seconds", Metric::Seconds),
         ("page_s", Metric::PageS),
         ("goodput_mbit_s", Metric::GoodputMbitS),
@@ -132,12 +138,15 @@ impl Metric {
         ("link_marked_percent", Metric::LinkMarkedPercent),
         ("share_percent", Metric::SharePercent),
         ("jain", Metric::Jain),
+        ("jain_over_time_median", Metric::JainOverTimeMedian),
+        ("jain_over_time_min", Metric::JainOverTimeMin),
         ("convergence_s", Metric::ConvergenceS),
         ("reach_s", Metric::ReachS),
         ("utilisation_percent", Metric::UtilisationPercent),
         ("utilisation_left_percent", Metric::UtilisationLeftPercent),
         ("response_percent", Metric::ResponsePercent),
         ("cwnd_packets_mean", Metric::CwndPacketsMean),
+        ("box_limits_percent", Metric::BoxLimitsPercent),
         ("window_error_percent", Metric::WindowErrorPercent),
         ("probe_rtt_ms_median", Metric::ProbeRttMsMedian),
         ("probe_rtt_ms_p99", Metric::ProbeRttMsP99),
@@ -173,6 +182,8 @@ impl Metric {
                 | Metric::TotalMbitS
                 | Metric::SharePercent
                 | Metric::Jain
+                | Metric::JainOverTimeMedian
+                | Metric::JainOverTimeMin
                 | Metric::UtilisationPercent
                 | Metric::UtilisationLeftPercent
                 | Metric::ResponsePercent
@@ -188,6 +199,8 @@ impl Metric {
                 | Metric::LinkMarkedPercent
                 | Metric::SharePercent
                 | Metric::Jain
+                | Metric::JainOverTimeMedian
+                | Metric::JainOverTimeMin
                 | Metric::TotalMbitS
                 | Metric::PageS
                 | Metric::UtilisationPercent
@@ -266,6 +279,7 @@ impl Metric {
             Metric::ReachS => plain(row.reach_s?),
             Metric::ResponsePercent => plain(row.response_percent?),
             Metric::CwndPacketsMean => plain(row.cwnd_packets_mean?),
+            Metric::BoxLimitsPercent => plain(row.box_limits_percent?),
             Metric::AdviceErrorPercent => plain(row.advice_error_percent?),
             _ => None,
         }
@@ -297,6 +311,8 @@ impl Metric {
                 let of = goodputs(&chosen).iter().sum::<f64>() * 100.0;
                 (by > 0.0).then_some(Part { of, by })
             }
+            Metric::JainOverTimeMedian => plain(first.jain_over_time?.median),
+            Metric::JainOverTimeMin => plain(first.jain_over_time?.min),
             Metric::Jain => plain(jain(&goodputs(&chosen))?),
             Metric::TotalMbitS => {
                 let all = goodputs(&chosen);

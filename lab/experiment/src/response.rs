@@ -7,10 +7,6 @@ use windlass_cc::{AlgorithmId, Catalog, Settings, Value};
 
 use crate::setup::{Loss, PathBox, Setup};
 
-/// Payload of a full-sized packet with timestamps, bytes, and its bytes on the link.
-const PAYLOAD_BYTES: f64 = 1448.0;
-const PACKET_BYTES: f64 = 1514.0;
-
 /// What a flow of this group can be expected to receive: its response function's windows in round
 /// trips without a queue, but no more than the link carries, Mbit/s. `None` for algorithms without a
 /// published one, and unless there is one bottleneck that loses by chance toward the clients.
@@ -28,8 +24,8 @@ pub(crate) fn goodput_mbit_s(setup: &Setup, group: usize, index: u32) -> Option<
     let rtt_ns = link.down.delay_ns + link.up.delay_ns + 2 * pair.extra_delay_ns;
     let rtt_s = rtt_ns as f64 / 1e9;
     let window = mean_window(&governing(setup, group, pair.server)?, ratio, rtt_s)?;
-    let alone = window * PAYLOAD_BYTES * 8e-6 / rtt_s;
-    let rate = link.down.rate_bits_per_s as f64 * 1e-6 * PAYLOAD_BYTES / PACKET_BYTES;
+    let alone = window * setup.mtu.payload_bytes() * 8e-6 / rtt_s;
+    let rate = link.down.rate_bits_per_s as f64 * 1e-6 * setup.mtu.payload_share();
     Some(if rate > 0.0 { alone.min(rate) } else { alone })
 }
 

@@ -1,16 +1,19 @@
 //! What came of each flow, as a row of a table.
 
 use crate::advice;
-use crate::arrivals::{convergence_s, reach_s, utilisation_left_percent, utilisation_percent};
+use crate::arrivals::{
+    convergence_s, jain_over_time, reach_s, utilisation_left_percent, utilisation_percent,
+};
 use crate::experiment::{Experiment, Run};
+use crate::limits;
 use crate::observed::{
     FlowObserved, LinkObserved, Observed, ProbesObserved, Sample, Series, Source,
 };
 use crate::response;
-use crate::statistics::Statistic;
+use crate::statistics::{self, Statistic};
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 44] = [
+pub const COLUMNS: [&str; 47] = [
     "case",
     "contestant",
     "repetition",
@@ -38,8 +41,11 @@ pub const COLUMNS: [&str; 44] = [
     "box_queue_packets_p99",
     "share_percent",
     "convergence_s",
+    "jain_over_time_median",
+    "jain_over_time_min",
     "reach_s",
     "cwnd_packets_mean",
+    "box_limits_percent",
     "response_percent",
     "advice_error_percent",
     "utilisation_percent",
@@ -123,12 +129,16 @@ pub struct Row {
     /// How long after its start it has its share and keeps it; all the rest of the run, if never.
     /// Of flows that join others, in runs of fixed length with series, s.
     pub convergence_s: Option<f64>,
+    /// Of the run as a whole: Jain's index of what its flows receive, by time.
+    pub jain_over_time: Option<statistics::Spread>,
     /// How long after its start it first receives what is to be reached; all the rest of the run, if
     /// never, s.
     pub reach_s: Option<f64>,
     /// Mean of the congestion window from when on the run is measured, of the series of whoever
     /// governs the flow.
     pub cwnd_packets_mean: Option<f64>,
+    /// Share of the time, from when on the run is measured, in which the window of the box is smaller than the server's own.
+    pub box_limits_percent: Option<f64>,
     /// Goodput as a part of what the response function of its algorithm makes of the loss.
     pub response_percent: Option<f64>,
     /// How far the window that a watching box computes is from the server's own, in the mean.
@@ -166,6 +176,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
     let from_s = run.setup.measure_from_ns as f64 / 1e9;
     let utilisation_percent = utilisation_percent(&run.setup, observed, from_s).map(rounded);
     let left_percent = utilisation_left_percent(&run.setup, observed, from_s).map(rounded);
+    let jain_over_time = jain_over_time(&run.setup, observed);
     let mut rows = Vec::new();
     for (group, flows) in run.setup.flows.iter().enumerate() {
         for index in 0..flows.count {
@@ -180,6 +191,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
             let flow = found.map_or_else(missing, |at| observed.flows[at].clone());
             rows.push(Row {
                 convergence_s: found.and_then(|at| convergence[at]).map(rounded),
+                jain_over_time,
                 utilisation_percent,
                 utilisation_left_percent: left_percent,
                 ..row(run, observed, &flow)
@@ -230,9 +242,16 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         box_queue_packets: spread(observed, flow, Source::Box, from_s, |s| s.queued_packets),
         share_percent: 0.0,
         convergence_s: None,
+        jain_over_time: None,
         reach_s: reach_s(&run.setup, observed, flow).map(rounded),
         response_percent: response.map(|r| rounded(goodput_mbit_s / r * 100.0)),
         cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
+        box_limits_percent: limits::box_limits_percent(
+            samples(observed, flow, &[Source::Box]),
+            samples(observed, flow, &[Source::Server]),
+            from_s,
+        )
+        .map(rounded),
         advice_error_percent: advice::error_percent(
             samples(observed, flow, &[Source::Advice]),
             samples(observed, flow, &[Source::Server]),

@@ -20,6 +20,7 @@ use std::net::Ipv4Addr;
 use serde::{Deserialize, Serialize};
 
 pub use crate::algorithm::Algorithm;
+pub use crate::mtu::Mtu;
 pub use crate::sizes::Sizes;
 
 /// Most hosts of either kind: they get their addresses by index.
@@ -28,6 +29,8 @@ pub const MAX_HOSTS: usize = 250;
 /// Receive buffer of a host of which nothing else is said: enough for every path that can be
 /// written here to be filled.
 const RECEIVE_BUFFER_BYTES: u64 = 64 << 20;
+/// A mean over less than this is chance on wide-area paths, s.
+const WINDOW_DEFAULT_S: f64 = 5.0;
 /// Time limit of a run of which nothing else is said.
 pub(crate) const LIMIT_DEFAULT_NS: u64 = 300_000_000_000;
 
@@ -324,6 +327,12 @@ pub struct Setup {
     pub reach_bits_per_s: u64,
     /// In the simulator, whatever back end has the other runs.
     pub simulated: bool,
+    /// Of every interface.
+    #[serde(default)]
+    pub mtu: Mtu,
+    /// Over so long a mean is taken where it is told when a flow has its share or a rate, ns; 0: five seconds.
+    #[serde(default)]
+    pub window_ns: u64,
     /// Servers, by index.
     pub servers: Vec<Host>,
     /// Clients, by index.
@@ -356,6 +365,14 @@ pub struct Setup {
 }
 
 impl Setup {
+    /// Over so long a mean is taken where it is told when a flow has its share or a rate, s.
+    pub(crate) fn window_s(&self) -> f64 {
+        match self.window_ns {
+            0 => WINDOW_DEFAULT_S,
+            ns => ns as f64 / 1e9,
+        }
+    }
+
     /// A server and a client, both with CUBIC, and one bottleneck between them; a wire for a box,
     /// five minutes at most.
     pub fn line(bottleneck: Bottleneck, flows: Vec<FlowGroup>) -> Self {

@@ -414,6 +414,27 @@ fn runs_of_fixed_length_go_to_their_limit() {
 }
 
 #[test]
+fn packets_are_as_long_as_the_mtu() {
+    let link = format!("{LINK}queue_packets = 10\necn_mark_packets = 2\n{FLOWS}");
+    let of = |text: &str| {
+        let setup = setup(text);
+        let down = setup.bottlenecks[0].down;
+        (setup.mtu.bytes(), down.queue_bytes, down.ecn_mark_bytes)
+    };
+    assert_eq!(of(&link), (1500, 15_140, Some(3028)));
+    let jumbo = format!("[topology]\nmtu = 9000\n{link}");
+    assert_eq!(of(&jumbo), (9000, 90_140, Some(18_028)));
+    let in_bytes = jumbo.replace("ecn_mark_packets = 2", "ecn_mark_kb = 98.41");
+    assert_eq!(of(&in_bytes).2, Some(98_410));
+}
+
+#[test]
+fn a_window_is_as_long_as_the_file_says() {
+    let run = "[run]\nduration_s = 2\nwindow_s = 0.05\n[record]\nseries_ms = 1\n";
+    assert_eq!(setup(&format!("{LINK}{FLOWS}{run}")).window_ns, 50_000_000);
+}
+
+#[test]
 fn an_algorithm_is_like_linux_where_it_can_be() {
     let experiment = read(&format!(
         "version = 1\nname = \"x\"\n{LINK}{FLOWS}\

@@ -9,7 +9,7 @@ use windlass_policy::read::{Section, Value};
 
 use super::recording::Recordings;
 use super::{algorithm, flows, link, path_box, run, stalls};
-use crate::setup::{Host, MAX_HOSTS, Pair, Record, Setup};
+use crate::setup::{Host, MAX_HOSTS, Mtu, Pair, Record, Setup};
 
 /// What Debian's kernel has, by their Linux names.
 const OF_LINUX: [&str; 16] = [
@@ -74,10 +74,10 @@ pub(super) fn read(table: DeTable<'_>, folder: &Path, catalog: &Catalog) -> Resu
     let topology = Topology::read(file.take("topology"))?;
     let mut recordings = Recordings::new(folder);
     let bottleneck = file.need("link", "{ rate_mbit = 50, rtt_ms = 100 }")?;
-    let bottleneck = link::read(bottleneck, "[link]", &mut recordings)?;
+    let bottleneck = link::read(bottleneck, "[link]", topology.mtu, &mut recordings)?;
     let server_link = file.take("server_link");
-    let server_link =
-        server_link.map(|value| link::read_steady(value, "[server_link]", &mut recordings));
+    let server_link = server_link
+        .map(|value| link::read_steady(value, "[server_link]", topology.mtu, &mut recordings));
     let server = host(file.take("server"), SERVER, catalog)?;
     let client = host(file.take("client"), "[client]", catalog)?;
     let groups = flows::read(
@@ -101,6 +101,8 @@ pub(super) fn read(table: DeTable<'_>, folder: &Path, catalog: &Catalog) -> Resu
         measure_from_ns: run.measure_from_ns,
         reach_bits_per_s: run.reach_bits_per_s,
         simulated: run.simulated,
+        mtu: topology.mtu,
+        window_ns: run.window_ns,
         servers: vec![server; topology.servers],
         clients: vec![client; topology.clients],
         bottlenecks: vec![bottleneck; topology.bottlenecks],
@@ -138,6 +140,7 @@ const KINDS: [(&str, Kind); 6] = [
 ];
 
 struct Topology {
+    mtu: Mtu,
     servers: usize,
     clients: usize,
     bottlenecks: usize,
@@ -190,6 +193,9 @@ impl Topology {
             Kind::OnRamps => Topology::on_ramps(ramps),
             Kind::Switch => Topology::switch(ports, strides)?,
         };
+        if let Some(value) = section.take("mtu") {
+            topology.mtu = Mtu::nearest(value.integer(Mtu::RANGE, "bytes")?);
+        }
         if let Some(value) = section.take("extra_rtt_ms") {
             topology.delay(value)?;
         }
@@ -210,6 +216,7 @@ impl Topology {
             extra_delay_ns: 0,
         };
         Topology {
+            mtu: Mtu::default(),
             servers,
             clients,
             bottlenecks,

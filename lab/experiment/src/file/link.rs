@@ -5,10 +5,8 @@ use windlass_policy::read::{Section, Value};
 
 use super::base::{lengths_ns, millis, seconds};
 use super::recording::Recordings;
-use crate::setup::{Bottleneck, Change, Direction, Loss, Policer};
+use crate::setup::{Bottleneck, Change, Direction, Loss, Mtu, Policer};
 
-/// A full-sized packet with its Ethernet header, bytes.
-pub(super) const PACKET_BYTES: f64 = 1514.0;
 const RATE_MIN_MBIT: f64 = 0.01;
 const RATE_MAX_MBIT: f64 = 100_000.0;
 const RTT_MAX_MS: f64 = 10_000.0;
@@ -35,6 +33,8 @@ struct Own {
 /// A link in the units of the file.
 #[derive(Clone, Copy)]
 struct Link {
+    /// A full-sized packet with its Ethernet header, bytes.
+    packet_bytes: f64,
     rate_mbit: f64,
     rtt_ms: f64,
     down: Own,
@@ -48,7 +48,7 @@ struct Link {
     duplicate: f64,
     queue: Queue,
     queue_min_packets: f64,
-    ecn_mark_packets: Option<f64>,
+    ecn_mark_bytes: Option<f64>,
     drops_not_ect: bool,
 }
 
@@ -56,10 +56,11 @@ struct Link {
 pub(super) fn read_steady(
     value: Value<'_>,
     table: &'static str,
+    mtu: Mtu,
     recordings: &mut Recordings<'_>,
 ) -> Result<Bottleneck, Wrong> {
     let span = value.span();
-    let bottleneck = read(value, table, recordings)?;
+    let bottleneck = read(value, table, mtu, recordings)?;
     match bottleneck.changes.is_empty() {
         true => Ok(bottleneck),
         false => {
@@ -73,6 +74,7 @@ pub(super) fn read_steady(
 pub(super) fn read(
     value: Value<'_>,
     table: &'static str,
+    mtu: Mtu,
     recordings: &mut Recordings<'_>,
 ) -> Result<Bottleneck, Wrong> {
     let mut section = value.section(table)?;
@@ -81,6 +83,7 @@ pub(super) fn read(
         section.need("rtt_ms", "100")?,
     );
     let mut link = Link {
+        packet_bytes: mtu.frame_bytes(),
         rate_mbit: read_rate(&rate)?,
         rtt_ms: read_rtt(&rtt)?,
         down: Own::default(),
@@ -94,7 +97,7 @@ pub(super) fn read(
         duplicate: 0.0,
         queue: Queue::Bdp(1.0),
         queue_min_packets: 100.0,
-        ecn_mark_packets: None,
+        ecn_mark_bytes: None,
         drops_not_ect: false,
     };
     let changes = section.take("change");
@@ -183,6 +186,7 @@ impl Link {
     fn read(&mut self, section: &mut Section<'_>) -> Result<(), Wrong> {
         self.read_loss(section)?;
         self.read_queue(section)?;
+        self.read_marks(section)?;
         for (key, place) in [
             ("ack_loss_percent", &mut self.ack_loss),
             ("damage_percent", &mut self.down.damage),
@@ -215,16 +219,13 @@ impl Link {
             self.jitter_reorders = value.boolean()?;
         }
         if let Some(value) = section.take("policer") {
-            self.policer = Some(policer(value)?);
-        }
-        if let Some(value) = section.take("ecn_mark_packets") {
-            self.ecn_mark_packets = Some(value.number(0.0..=QUEUE_MAX_PACKETS, "packets")?);
+            self.policer = Some(policer(value, self.packet_bytes)?);
         }
         if let Some(value) = section.take("drops_not_ect") {
             self.drops_not_ect = value.boolean()?;
         }
-        if self.drops_not_ect && self.ecn_mark_packets.is_none() {
-            let what = "drops_not_ect without ecn_mark_packets changes nothing";
+        if self.drops_not_ect && self.ecn_mark_bytes.is_none() {
+            let what = "drops_not_ect without ecn_mark_packets or ecn_mark_kb changes nothing";
             let help = "write for example ecn_mark_packets = 20: from there on they are dropped";
             return Err(Wrong::new(section.span(), what, help));
         }
@@ -263,7 +264,7 @@ impl Link {
         let mut given = false;
         for (key, max, unit) in [
             ("queue_bdp", 1000.0, None),
-            ("queue_packets", QUEUE_MAX_PACKETS, Some(PACKET_BYTES)),
+            ("queue_packets", QUEUE_MAX_PACKETS, Some(self.packet_bytes)),
             ("queue_kb", QUEUE_MAX_PACKETS, Some(1000.0)),
         ] {
             let Some(value) = section.take(key) else {
@@ -286,23 +287,40 @@ impl Link {
         Ok(())
     }
 
+    fn read_marks(&mut self, section: &mut Section<'_>) -> Result<(), Wrong> {
+        let mut given = false;
+        for (key, unit) in [
+            ("ecn_mark_packets", self.packet_bytes),
+            ("ecn_mark_kb", 1000.0),
+        ] {
+            let Some(value) = section.take(key) else {
+                continue;
+            };
+            self.ecn_mark_bytes = Some(value.number(0.0..=QUEUE_MAX_PACKETS, "")? * unit);
+            if core::mem::replace(&mut given, true) {
+                let what = "where marks begin is given twice";
+                let help = "keep one of ecn_mark_packets and ecn_mark_kb";
+                return Err(Wrong::new(value.span(), what, help));
+            }
+        }
+        Ok(())
+    }
+
     fn queue_bytes(&self) -> u64 {
         let bytes = match self.queue {
             Queue::Bdp(products) => {
                 let bdp = self.rate_mbit * 1e6 / 8.0 * self.rtt_ms / 1e3;
-                (products * bdp).max(self.queue_min_packets * PACKET_BYTES)
+                (products * bdp).max(self.queue_min_packets * self.packet_bytes)
             }
             Queue::Bytes(bytes) => bytes,
         };
         // A queue without room for one packet would let nothing through.
-        bytes.max(PACKET_BYTES).round() as u64
+        bytes.max(self.packet_bytes).round() as u64
     }
 
     /// Toward the clients, and back. The ACKs share rate, delay and queue; the rest is theirs.
     fn directions(&self) -> (Direction, Direction) {
-        let mark = self
-            .ecn_mark_packets
-            .map(|n| (n * PACKET_BYTES).round() as u64);
+        let mark = self.ecn_mark_bytes.map(|bytes| bytes.round() as u64);
         let down = Direction {
             rate_bits_per_s: (self.rate_mbit * 1e6).round() as u64,
             recording: self.down.recording,
@@ -350,11 +368,11 @@ fn slots(value: Value<'_>) -> Result<Option<(u64, u64)>, Wrong> {
     Ok((most > 0).then_some((least, most)))
 }
 
-fn policer(value: Value<'_>) -> Result<Policer, Wrong> {
+fn policer(value: Value<'_>, packet_bytes: f64) -> Result<Policer, Wrong> {
     let mut section = value.section("policer")?;
     let rate_mbit = read_rate(&section.need("rate_mbit", "20")?)?;
     let burst = section.need("burst_kb", "64")?;
-    let burst_kb = burst.number(PACKET_BYTES / 1e3..=QUEUE_MAX_PACKETS, "kB")?;
+    let burst_kb = burst.number(packet_bytes / 1e3..=QUEUE_MAX_PACKETS, "kB")?;
     section.finish()?;
     Ok(Policer {
         rate_bits_per_s: (rate_mbit * 1e6).round() as u64,

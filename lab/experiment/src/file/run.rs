@@ -7,6 +7,7 @@ use super::base::seconds;
 use crate::setup::{LIMIT_DEFAULT_NS, Record};
 
 const LIMIT_MAX_S: f64 = 86_400.0;
+const WINDOW_MIN_S: f64 = 0.001;
 const REACH_MIN_MBIT: f64 = 0.001;
 const REACH_MAX_MBIT: f64 = 100_000.0;
 
@@ -16,6 +17,7 @@ pub(super) struct Run {
     pub fixed_length: bool,
     pub measure_from_ns: u64,
     pub reach_bits_per_s: u64,
+    pub window_ns: u64,
     pub simulated: bool,
 }
 
@@ -26,6 +28,7 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
         fixed_length: false,
         measure_from_ns: 0,
         reach_bits_per_s: 0,
+        window_ns: 0,
         simulated: false,
     };
     let Some(value) = value else {
@@ -38,6 +41,7 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
     let (limit, duration) = (section.take("limit_s"), section.take("duration_s"));
     let measure_from = section.take("measure_from_s");
     let reach = section.take("reach_mbit");
+    let window = section.take("window_s");
     if let Some(value) = section.take("simulated") {
         run.simulated = value.boolean()?;
     }
@@ -62,6 +66,11 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
         needs_arrivals(&value, "reach_mbit", &run, record)?;
         let rate = value.number(REACH_MIN_MBIT..=REACH_MAX_MBIT, "Mbit/s")?;
         run.reach_bits_per_s = (rate * 1e6).round() as u64;
+    }
+    if let Some(value) = window {
+        needs_arrivals(&value, "window_s", &run, record)?;
+        let longest_s = run.limit_ns as f64 / 1e9;
+        run.window_ns = seconds(value.number(WINDOW_MIN_S..=longest_s, "s")?);
     }
     Ok(run)
 }

@@ -34,6 +34,27 @@ pub const BAD: &[Bad] = &[
         "ecn_mark_packets = 20",
     ),
     (
+        "rtt_ms = 100",
+        "rtt_ms = 100\necn_mark_packets = 65\necn_mark_kb = 98",
+        "98",
+        "where marks begin is given twice",
+        "keep one of ecn_mark_packets and ecn_mark_kb",
+    ),
+    (
+        "[link]",
+        "[topology]\nmtu = 9001\n[link]",
+        "9001",
+        "out of range: 9001",
+        "576 to 9000 bytes",
+    ),
+    (
+        "[link]",
+        "[run]\nwindow_s = 1\n[link]",
+        "1",
+        "window_s is for runs of a fixed length",
+        "duration_s",
+    ),
+    (
         "[link]",
         "[lnk]",
         "lnk",

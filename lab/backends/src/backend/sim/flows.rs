@@ -2,7 +2,7 @@
 
 use windlass_cc::{Catalog, Nanos};
 use windlass_experiment::setup::{
-    FlowGroup, Host, Pair, PathBox, Setup, Transport, client_address, server_address,
+    FlowGroup, Host, Mtu, Pair, PathBox, Setup, Transport, client_address, server_address,
 };
 use windlass_wire::FlowKey;
 
@@ -164,10 +164,16 @@ impl Transfer {
         let host = &setup.servers[pair.server];
         let control = group.congestion_control.as_ref();
         let control = control.unwrap_or(&host.congestion_control);
-        let server = end(host, control, self.algorithm, &mut rng);
+        let server = end(host, control, self.algorithm, setup.mtu, &mut rng);
         let answering = ServerAlgorithm::Cubic { hystart: true };
         let host = &setup.clients[pair.client];
-        let client = end(host, &host.congestion_control, answering, &mut rng);
+        let client = end(
+            host,
+            &host.congestion_control,
+            answering,
+            setup.mtu,
+            &mut rng,
+        );
         let content = rng.bits();
         Ends::new(
             self.key,
@@ -204,6 +210,7 @@ fn end(
     host: &Host,
     congestion_control: &str,
     algorithm: ServerAlgorithm,
+    mtu: Mtu,
     rng: &mut Rng,
 ) -> EndConfig {
     // Linux shows half of the buffer as the window (`tcp_adv_win_scale` 1).
@@ -218,6 +225,7 @@ fn end(
         ecn: host.ecn || congestion_control == "dctcp",
         echoes_each_mark: congestion_control == "dctcp",
         algorithm,
+        mss: mtu.mss(),
         receive_buffer: ReceiveBuffer::Autotuned {
             initial: window.min(FIRST_WINDOW_BYTES) as u32,
             max: window as u32,

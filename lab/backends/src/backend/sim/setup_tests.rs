@@ -4,7 +4,7 @@ use windlass_cc::{Catalog, MILLISECOND, SECOND};
 use windlass_engine::{AlgorithmId, Decide, Feedback, Limits, Side, Verdict};
 use windlass_experiment::observed::Source;
 use windlass_experiment::setup::{
-    Bottleneck, Direction, FlowGroup, Host, Loss, Pair, Transport, server_address,
+    Bottleneck, Direction, FlowGroup, Host, Loss, Mtu, Pair, Transport, server_address,
 };
 use windlass_wire::FlowKey;
 
@@ -112,6 +112,31 @@ fn a_download_alone_is_as_fast_as_linux() {
     assert!(observed.counters.is_empty() && observed.series.is_empty());
     let down = observed.down[0];
     assert!(down.offered_packets > 829 && down.offered_packets == down.delivered_packets);
+}
+
+#[test]
+fn an_mtu_of_9000_bytes_takes_a_sixth_of_the_packets() {
+    let jumbo = Setup {
+        mtu: Mtu::nearest(9000),
+        ..lossy(boxed(line()), 0.1)
+    };
+    let observed = over_box(&jumbo, bbr());
+    assert_eq!(observed.error, None);
+    let flow = &observed.flows[0];
+    assert!(
+        flow.intact && flow.server_retransmitted_bytes == Some(0),
+        "{flow:?}"
+    );
+    let down = observed.down[0];
+    let packets = down.delivered_packets;
+    assert!(
+        (134..180).contains(&packets) && down.lost_packets > 0,
+        "{down:?}"
+    );
+    assert!(
+        flow.box_retransmitted_bytes
+            .is_some_and(|bytes| bytes >= 8948)
+    );
 }
 
 #[test]
