@@ -7,7 +7,7 @@ use crate::statistics::{Spread, jain};
 
 /// How far from its fair share a flow may be.
 const TOLERANCE: f64 = 0.25;
-/// Times that are looked at in a window ([`Setup::window_s`]).
+/// Times that are looked at in a window ([`Measure::window_ns`]).
 const STEPS: usize = 50;
 
 impl FlowObserved {
@@ -117,13 +117,13 @@ fn end_of_run_s(setup: &Setup, observed: &Observed) -> f64 {
 ///
 /// `None` where nothing is to be reached, and where it was not noted what arrived when.
 pub(crate) fn reach_s(setup: &Setup, observed: &Observed, flow: &FlowObserved) -> Option<f64> {
-    if setup.reach_bits_per_s == 0 || flow.arrivals.is_empty() {
+    if setup.measure.reach_bits_per_s == 0 || flow.arrivals.is_empty() {
         return None;
     }
     let step_s = step_s(setup);
     let steps = (end_of_run_s(setup, observed) / step_s) as usize;
     let received = by_step(flow, steps, step_s);
-    let enough = setup.reach_bits_per_s as f64 / 8.0 * setup.window_s();
+    let enough = setup.measure.reach_bits_per_s as f64 / 8.0 * setup.measure.window_s();
     let begins = (flow.start_s / step_s).ceil() as usize;
     let mut windows = begins..(steps + 1).saturating_sub(STEPS);
     let found = windows.find(|from| received[from + STEPS] - received[*from] >= enough);
@@ -134,7 +134,7 @@ pub(crate) fn reach_s(setup: &Setup, observed: &Observed, flow: &FlowObserved) -
 ///
 /// Its fair share is what all flows of the run receive, divided at each time by the number of those
 /// that are under way. It has its share at the first time from which on both hold: over the next window
-/// ([`Setup::window_s`]) it receives within 25 % of its fair share; and so it does over all the rest of its time.
+/// ([`Measure::window_ns`]) it receives within 25 % of its fair share; and so it does over all the rest of its time.
 /// If that never comes, the time is all the rest: a lower bound, and more
 /// than any flow that gets its share can have.
 ///
@@ -159,7 +159,7 @@ pub(crate) fn convergence_s(setup: &Setup, observed: &Observed) -> Vec<Option<f6
     found.collect()
 }
 
-/// Jain's index over time: of what the flows under way receive in a window ([`Setup::window_s`]), of every
+/// Jain's index over time: of what the flows under way receive in a window ([`Measure::window_ns`]), of every
 /// window in which there are two at least and none begins or ends. `None` where there is no such window, for runs that end
 /// with their flows, and where it was not noted what arrived when.
 pub(crate) fn jain_over_time(setup: &Setup, observed: &Observed) -> Option<Spread> {
@@ -167,7 +167,7 @@ pub(crate) fn jain_over_time(setup: &Setup, observed: &Observed) -> Option<Sprea
     if !setup.fixed_length || flows.iter().any(|f| f.arrivals.is_empty()) {
         return None;
     }
-    let window_s = setup.window_s();
+    let window_s = setup.measure.window_s();
     let windows = (end_of_run_s(setup, observed) / step_s(setup)) as usize;
     let windows = (0..=windows.saturating_sub(STEPS)).map(|step| step as f64 * step_s(setup));
     let indices = windows.filter_map(|from_s| {
@@ -187,7 +187,7 @@ pub(crate) fn jain_over_time(setup: &Setup, observed: &Observed) -> Option<Sprea
 
 /// Between two times that are looked at, s.
 fn step_s(setup: &Setup) -> f64 {
-    setup.window_s() / STEPS as f64
+    setup.measure.window_s() / STEPS as f64
 }
 
 /// What a flow has received by each step from the start of the run.
@@ -347,14 +347,14 @@ mod tests {
         let observed = run(vec![slow]);
         let reach = |setup: &Setup| reach_s(setup, &observed, &observed.flows[0]);
         assert_eq!(reach(&setup), None);
-        setup.reach_bits_per_s = 7_999_000;
+        setup.measure.reach_bits_per_s = 7_999_000;
         let found = reach(&setup).expect("reached");
         assert!((found - 20.0).abs() < 0.15, "{found}");
         // 3 s of 2 and 2 s of 8 are 22 Mbit, 4.4 Mbit/s: from 17 s on.
-        setup.reach_bits_per_s = 4_300_000;
+        setup.measure.reach_bits_per_s = 4_300_000;
         let found = reach(&setup).expect("reached");
         assert!((6.8..=7.05).contains(&found), "{found}");
-        setup.reach_bits_per_s = 9_000_000;
+        setup.measure.reach_bits_per_s = 9_000_000;
         assert_eq!(reach(&setup), Some(50.0));
     }
 
@@ -430,7 +430,7 @@ mod tests {
         let mut setup = setup();
         let flows = run(vec![first, second]);
         let usual = convergence_s(&setup, &flows)[1].expect("joins");
-        setup.window_ns = 1_000_000_000;
+        setup.measure.window_ns = 1_000_000_000;
         let found = convergence_s(&setup, &flows)[1].expect("joins");
         assert!(found > usual + 1.0 && found < 10.0, "{found}");
     }

@@ -173,7 +173,7 @@ impl Row {
 pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> {
     let run = &experiment.runs[run];
     let convergence = convergence_s(&run.setup, observed);
-    let from_s = run.setup.measure_from_ns as f64 / 1e9;
+    let from_s = run.setup.measure.from_s();
     let utilisation_percent = utilisation_percent(&run.setup, observed, from_s).map(rounded);
     let left_percent = utilisation_left_percent(&run.setup, observed, from_s).map(rounded);
     let jain_over_time = jain_over_time(&run.setup, observed);
@@ -208,7 +208,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
 fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let group = &run.setup.flows[flow.group];
     let bytes = group.bytes_of(run.setup.seed, flow.index);
-    let from_s = run.setup.measure_from_ns as f64 / 1e9;
+    let from_s = run.setup.measure.from_s();
     let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
     let goodput_mbit_s = flow.goodput_mbit_s(from_s);
@@ -246,12 +246,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         reach_s: reach_s(&run.setup, observed, flow).map(rounded),
         response_percent: response.map(|r| rounded(goodput_mbit_s / r * 100.0)),
         cwnd_packets_mean: mean_window(observed, flow, &governs, from_s),
-        box_limits_percent: limits::box_limits_percent(
-            samples(observed, flow, &[Source::Box]),
-            samples(observed, flow, &[Source::Server]),
-            from_s,
-        )
-        .map(rounded),
+        box_limits_percent: box_limits(observed, flow, from_s),
         advice_error_percent: advice::error_percent(
             samples(observed, flow, &[Source::Advice]),
             samples(observed, flow, &[Source::Server]),
@@ -312,6 +307,11 @@ fn mean_window(
     let counted = samples.filter(|s| s.time_s >= from_s);
     let numbers: Vec<f64> = counted.filter_map(|s| s.cwnd_packets).collect();
     Statistic::Mean.of(&numbers).map(rounded)
+}
+
+fn box_limits(observed: &Observed, flow: &FlowObserved, from_s: f64) -> Option<f64> {
+    let of = |source| samples(observed, flow, &[source]);
+    limits::box_limits_percent(of(Source::Box), of(Source::Server), from_s).map(rounded)
 }
 
 fn window(observed: &Observed, flow: &FlowObserved, sources: &[Source]) -> Vec<(u64, f64)> {

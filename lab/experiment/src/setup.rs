@@ -29,8 +29,8 @@ pub const MAX_HOSTS: usize = 250;
 /// Receive buffer of a host of which nothing else is said: enough for every path that can be
 /// written here to be filled.
 const RECEIVE_BUFFER_BYTES: u64 = 64 << 20;
-/// A mean over less than this is chance on wide-area paths, s.
-const WINDOW_DEFAULT_S: f64 = 5.0;
+/// A mean over less than this is chance on wide-area paths, ns.
+const WINDOW_DEFAULT_NS: u64 = 5_000_000_000;
 /// Time limit of a run of which nothing else is said.
 pub(crate) const LIMIT_DEFAULT_NS: u64 = 300_000_000_000;
 
@@ -311,6 +311,37 @@ pub struct Record {
     pub usage_interval_ns: u64,
 }
 
+/// How a run of fixed length is measured.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Measure {
+    /// Goodput and window are those from here on, ns.
+    pub from_ns: u64,
+    /// How long a flow takes to receive so much is told, bit/s; 0: it is not.
+    pub reach_bits_per_s: u64,
+    /// Over so long a flow has its share or the rate before it is said to have it, ns.
+    pub window_ns: u64,
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Measure {
+            from_ns: 0,
+            reach_bits_per_s: 0,
+            window_ns: WINDOW_DEFAULT_NS,
+        }
+    }
+}
+
+impl Measure {
+    pub(crate) fn from_s(self) -> f64 {
+        self.from_ns as f64 / 1e9
+    }
+
+    pub(crate) fn window_s(self) -> f64 {
+        self.window_ns as f64 / 1e9
+    }
+}
+
 /// One run.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Setup {
@@ -321,18 +352,14 @@ pub struct Setup {
     /// The run goes on to the limit whatever has ended; flows that are under way then have not
     /// failed.
     pub fixed_length: bool,
-    /// In a run of fixed length, goodput and window are those from here on, ns.
-    pub measure_from_ns: u64,
-    /// In a run of fixed length, how long a flow takes to receive so much is told, bit/s; 0: it is not.
-    pub reach_bits_per_s: u64,
+    /// How a run of fixed length is measured.
+    #[serde(default)]
+    pub measure: Measure,
     /// In the simulator, whatever back end has the other runs.
     pub simulated: bool,
     /// Of every interface.
     #[serde(default)]
     pub mtu: Mtu,
-    /// Over so long a mean is taken where it is told when a flow has its share or a rate, ns; 0: five seconds.
-    #[serde(default)]
-    pub window_ns: u64,
     /// Servers, by index.
     pub servers: Vec<Host>,
     /// Clients, by index.
@@ -365,14 +392,6 @@ pub struct Setup {
 }
 
 impl Setup {
-    /// Over so long a mean is taken where it is told when a flow has its share or a rate, s.
-    pub(crate) fn window_s(&self) -> f64 {
-        match self.window_ns {
-            0 => WINDOW_DEFAULT_S,
-            ns => ns as f64 / 1e9,
-        }
-    }
-
     /// A server and a client, both with CUBIC, and one bottleneck between them; a wire for a box,
     /// five minutes at most.
     pub fn line(bottleneck: Bottleneck, flows: Vec<FlowGroup>) -> Self {

@@ -407,8 +407,8 @@ fn runs_of_fixed_length_go_to_their_limit() {
     let setup = &read(WORDS).runs[0].setup;
     assert!(setup.fixed_length && !setup.simulated);
     let s = 1_000_000_000;
-    assert_eq!((setup.limit_ns, setup.measure_from_ns), (20 * s, 5 * s));
-    assert_eq!(setup.reach_bits_per_s, 2_500_000);
+    assert_eq!((setup.limit_ns, setup.measure.from_ns), (20 * s, 5 * s));
+    assert_eq!(setup.measure.reach_bits_per_s, 2_500_000);
     assert!(read(WORDS).runs[1].setup.simulated);
     assert!(!self::setup(&format!("{LINK}{FLOWS}")).fixed_length);
 }
@@ -431,7 +431,10 @@ fn packets_are_as_long_as_the_mtu() {
 #[test]
 fn a_window_is_as_long_as_the_file_says() {
     let run = "[run]\nduration_s = 2\nwindow_s = 0.05\n[record]\nseries_ms = 1\n";
-    assert_eq!(setup(&format!("{LINK}{FLOWS}{run}")).window_ns, 50_000_000);
+    assert_eq!(
+        setup(&format!("{LINK}{FLOWS}{run}")).measure.window_ns,
+        50_000_000
+    );
 }
 
 #[test]

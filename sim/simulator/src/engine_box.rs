@@ -1,5 +1,7 @@
 //! The engine as a box in the middle.
 
+use std::ops::RangeInclusive;
+
 use windlass_cc::Catalog;
 use windlass_engine::{
     Decide, Engine, FlowInfo, Introduction, Limits, Nanos, Pkt, Side, Tx, TxChecksum,
@@ -26,6 +28,8 @@ struct HandingOver {
     packets: u32,
     limits: Limits,
     policies: Box<dyn Fn() -> Box<dyn Decide>>,
+    /// Of the state, one after the other.
+    formats: RangeInclusive<u16>,
     taken: u64,
 }
 
@@ -70,8 +74,17 @@ impl EngineBox {
             packets: 0,
             limits,
             policies,
+            formats: Engine::STATE_FORMAT..=Engine::STATE_FORMAT,
             taken: 0,
         });
+        self
+    }
+
+    /// The state is also written as the release before wrote it, every other time.
+    pub fn as_before(mut self) -> Self {
+        if let Some(over) = &mut self.handing_over {
+            over.formats = Engine::OLDEST_STATE_FORMAT..=Engine::STATE_FORMAT;
+        }
         self
     }
 
@@ -183,9 +196,8 @@ impl EngineBox {
             return;
         }
         over.taken += 1;
-        // From one release to the next, or to the same.
-        let known = Engine::STATE_FORMAT - Engine::OLDEST_STATE_FORMAT + 1;
-        let format = Engine::OLDEST_STATE_FORMAT + (over.taken % u64::from(known)) as u16;
+        let formats = over.formats.clone();
+        let format = formats.start() + (over.taken % formats.len() as u64) as u16;
         let state = self.engine.export_as(format).expect("a format it writes");
         let policy = (over.policies)();
         let next = Engine::import(&state, policy, &Catalog::new(), over.limits, now);

@@ -5,19 +5,43 @@ use windlass_cc::Catalog;
 
 use super::{Conn, Known};
 use crate::Pkt;
-use crate::flow::{Flow, FlowAlgorithm};
+use crate::flow::{Flow, FlowAlgorithm, Sequel};
 
 /// The algorithms of its flows, by the side of the sender: only a catalog can read them back.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Algorithms([Option<FlowAlgorithm>; 2]);
 
-/// What a connection has since format 3, beside what is written of it in format 2.
+/// What a connection has since format 3, written apart from it.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct Since3 {
     first_agreement: Option<[Known; 2]>,
 }
 
+/// What it has since format 4.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Since4 {
+    copies: [Option<Sequel>; 2],
+}
+
 impl Conn {
+    /// What is not in format 3.
+    pub(crate) fn since_4(&self) -> Since4 {
+        let of = |flow: &Option<Box<Flow>>| flow.as_ref()?.sequel();
+        Since4 {
+            copies: [of(&self.flows[0]), of(&self.flows[1])],
+        }
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_since_4(&mut self, since: Since4) {
+        let flows = self.flows.iter_mut().zip(since.copies);
+        for (flow, sequel) in flows {
+            if let (Some(flow), Some(sequel)) = (flow, sequel) {
+                flow.restore_sequel(sequel);
+            }
+        }
+    }
+
     /// What is not in format 2.
     pub(crate) fn since_3(&self) -> Since3 {
         Since3 {

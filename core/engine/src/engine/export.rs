@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use crate::conn::{Algorithms, Conn, Folded, Since3};
+use crate::conn::{Algorithms, Conn, Folded, Since3, Since4};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
 use crate::maybe::Maybe;
@@ -22,9 +22,9 @@ use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
 /// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
-const FORMAT: u16 = 3;
+const FORMAT: u16 = 4;
 /// The oldest that is still written and read: that of the release before.
-const OLDEST_FORMAT: u16 = 2;
+const OLDEST_FORMAT: u16 = 3;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Bytes that are not the state of an engine.
@@ -71,6 +71,21 @@ pub struct Carried {
     pub begun_anew: usize,
 }
 
+/// Each connection with what stands apart from it.
+fn each_with<'a, 'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    conns: &'a mut [(u32, Conn, Algorithms)],
+    input: D,
+) -> Result<
+    impl Iterator<Item = (&'a mut (u32, Conn, Algorithms), T)> + use<'a, 'de, T, D>,
+    StateError,
+> {
+    let apart: Vec<T> = Deserialize::deserialize(input).map_err(|_| StateError::Damaged)?;
+    match apart.len() == conns.len() {
+        true => Ok(conns.iter_mut().zip(apart)),
+        false => Err(StateError::Damaged),
+    }
+}
+
 impl Engine {
     /// The format of [`Engine::export`].
     pub const STATE_FORMAT: u16 = FORMAT;
@@ -108,11 +123,12 @@ impl Engine {
         let conns: Vec<_> = conns
             .map(|(index, conn)| (index as u32, conn, conn.algorithms()))
             .collect();
-        let state = (format, books, &conns);
-        let since: Vec<Since3> = conns.iter().map(|(_, conn, _)| conn.since_3()).collect();
+        let since_3: Vec<Since3> = conns.iter().map(|(_, conn, _)| conn.since_3()).collect();
+        let state = (format, books, &conns, since_3);
+        let since_4: Vec<Since4> = conns.iter().map(|(_, conn, _)| conn.since_4()).collect();
         let written = match format {
             OLDEST_FORMAT => postcard::to_allocvec_crc32(&state, CHECKSUM.digest()),
-            _ => postcard::to_allocvec_crc32(&(state, since), CHECKSUM.digest()),
+            _ => postcard::to_allocvec_crc32(&(state, since_4), CHECKSUM.digest()),
         };
         Some(written.expect("plain data"))
     }
@@ -139,13 +155,12 @@ impl Engine {
         let books = Books::deserialize(&mut input).map_err(damaged)?;
         let mut conns: Vec<(u32, Conn, Algorithms)> =
             Deserialize::deserialize(&mut input).map_err(damaged)?;
+        for ((_, conn, _), since) in each_with(&mut conns, &mut input)? {
+            conn.restore_since_3(since);
+        }
         if format > OLDEST_FORMAT {
-            let since: Vec<Since3> = Deserialize::deserialize(&mut input).map_err(damaged)?;
-            if since.len() != conns.len() {
-                return Err(StateError::Damaged);
-            }
-            for ((_, conn, _), since) in conns.iter_mut().zip(since) {
-                conn.restore_since_3(since);
+            for ((_, conn, _), since) in each_with(&mut conns, &mut input)? {
+                conn.restore_since_4(since);
             }
         }
         input.finalize().map_err(damaged)?;

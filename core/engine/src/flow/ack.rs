@@ -5,7 +5,6 @@ use windlass_cc::{Nanos, Signal};
 use windlass_wire::{Flags, Segment, Template};
 
 use super::Flow;
-use super::copies::Copies;
 use crate::context::Context;
 use crate::maybe::Maybe;
 use crate::{PassReason, Pkt, Pool, seq};
@@ -107,16 +106,26 @@ impl Flow {
             return false;
         }
         ctx.counters.dsacks_received += 1;
-        self.board.note_dsack(ack);
-        if self.copies.get().is_some_and(Copies::any_sent) {
+        if self.is_of_copy(left, right) {
             return true;
         }
+        self.board.note_dsack(ack);
         self.cold.tally.edit().spurious_bytes += u64::from(right.wrapping_sub(left));
         if self.host.episode().is_some() && self.board.note_needless() {
             ctx.counters.spurious += 1;
             self.host.spurious(ctx.now);
         }
         true
+    }
+
+    fn is_of_copy(&mut self, left: u32, right: u32) -> bool {
+        let una = self.board.una();
+        let of = |number| seq::offset(self.setup.iss, number, una);
+        let (Some(left), Some(right)) = (of(left), of(right)) else {
+            return false;
+        };
+        let copies = self.copies.edit_known();
+        copies.is_some_and(|copies| copies.explain(left, right))
     }
 
     /// The cumulative ACK moves to `ack`.

@@ -13,6 +13,12 @@ use crate::{Pool, Redundancy, Why};
 
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
+/// Of what leaves for the first time, as many repairs are copied as one in so many, and so many segments more. Who loses more
+/// has overflowed a queue, and copies would fill it again.
+const REPAIR_PARTS: u32 = 8;
+const REPAIRS_AT_ONCE: u32 = 32;
+/// Copies that a DSACK may be about, the newest ones.
+const REMEMBERED_COPIES: usize = 256;
 /// Where a round trip is shorter, an initial window and its copies may be more than the path holds, ns. At 5 Mbit/s, 20
 /// segments take half of it; the next flight, which is twice as long, takes the other half.
 const ROOMY_RTT_MIN: Nanos = 96 * MILLISECOND;
@@ -24,6 +30,17 @@ struct Planned {
     repair: bool,
 }
 
+/// What becomes of copies that have left.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Sequel {
+    /// Of repairs, beyond what has left for the first time, eighths of a segment.
+    repairs_ahead: u32,
+    /// Until when the bottleneck is busy with what has left, as far as its rate is known.
+    busy_until: Nanos,
+    /// Begins and ends of segments of which a copy has left, and whose DSACK has not come.
+    unanswered: VecDeque<(u64, u64)>,
+}
+
 /// The copies of one flow.
 #[derive(Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Copies {
@@ -33,9 +50,9 @@ pub(crate) struct Copies {
     first_segments_seen: u32,
     early_sent: u64,
     sent: u32,
-    /// Until when the bottleneck is busy with what has left, as far as its rate is known. Another process finds out anew.
+    /// Written apart: it is not in format 3 of the state.
     #[serde(skip)]
-    busy_until: Nanos,
+    sequel: Sequel,
 }
 
 impl Copies {
@@ -44,9 +61,30 @@ impl Copies {
         (at < Nanos::MAX).then_some(at)
     }
 
-    /// A DSACK may be about a copy rather than about a needless retransmission.
-    pub(crate) fn any_sent(&self) -> bool {
-        self.sent > 0
+    /// A DSACK of what lies between the two is about a copy, and not about a needless retransmission. Each copy has one.
+    pub(crate) fn explain(&mut self, left: u64, right: u64) -> bool {
+        let unanswered = &mut self.sequel.unanswered;
+        let found = unanswered
+            .iter()
+            .position(|(start, end)| *start < right && left < *end);
+        found.and_then(|at| unanswered.remove(at)).is_some()
+    }
+
+    fn remember(&mut self, start: u64, end: u64) {
+        if self.sequel.unanswered.len() >= REMEMBERED_COPIES {
+            self.sequel.unanswered.pop_front();
+        }
+        self.sequel.unanswered.push_back((start, end));
+    }
+
+    /// What becomes of those that have left.
+    pub(super) fn sequel(&self) -> &Sequel {
+        &self.sequel
+    }
+
+    /// Puts it back.
+    pub(super) fn restore_sequel(&mut self, sequel: Sequel) {
+        self.sequel = sequel;
     }
 
     /// So many segments have been sent before anybody asked for copies.
@@ -71,6 +109,18 @@ impl Copies {
         self.first_segments_seen <= policy.first_segments
     }
 
+    /// A repair has left: whether a copy of it may follow.
+    fn may_copy_repair(&mut self) -> bool {
+        let within = self.sequel.repairs_ahead < REPAIR_PARTS * REPAIRS_AT_ONCE;
+        self.sequel.repairs_ahead += if within { REPAIR_PARTS } else { 0 };
+        within
+    }
+
+    /// A segment has left for the first time: an eighth of a repair more may be copied.
+    fn allow_repair(&mut self) {
+        self.sequel.repairs_ahead = self.sequel.repairs_ahead.saturating_sub(1);
+    }
+
     /// Copies of repairs go before early ones, which wait until the bottleneck is idle.
     fn plan(&mut self, copy: Planned) {
         if self.planned.len() >= PLANNED_COPIES {
@@ -86,12 +136,13 @@ impl Copies {
     /// So many bytes have left for a bottleneck of this rate.
     pub(super) fn note_sent(&mut self, now: Nanos, bytes: u64, bottleneck: ByteRate) {
         let busy = (bytes * SECOND).checked_div(bottleneck).unwrap_or(0);
-        self.busy_until = self.busy_until.max(now) + busy;
+        self.sequel.busy_until = self.sequel.busy_until.max(now) + busy;
     }
 
     pub(crate) fn shrink(&mut self) {
         self.planned.clear();
         self.planned.shrink_to_fit();
+        self.sequel.unanswered = VecDeque::new();
     }
 }
 
@@ -100,8 +151,11 @@ impl Flow {
     pub(crate) fn plan_copy(&mut self, now: Nanos, index: usize, repair: bool) {
         let policy = self.verdict.redundancy;
         let wanted = if repair {
-            policy.repairs
+            policy.repairs && self.copies.edit().may_copy_repair()
         } else {
+            if let Some(copies) = self.copies.edit_known() {
+                copies.allow_repair();
+            }
             policy.first_segments > 0 && self.copies.edit().is_early(&policy) && self.early()
         };
         if !wanted {
@@ -163,8 +217,8 @@ impl Flow {
             copies.not_before = Nanos::MAX;
             return true;
         }
-        copies.not_before = copies.busy_until;
-        copies.busy_until > now
+        copies.not_before = copies.sequel.busy_until;
+        copies.sequel.busy_until > now
     }
 
     fn may_copy(&self, next: Planned) -> bool {
@@ -189,6 +243,7 @@ impl Flow {
         self.refresh(ctx, index, true);
         let piece = self.board.piece(index);
         let Some(pkt) = piece.pkt else { return };
+        let (start, end) = (piece.start, piece.end);
         let (len, partial_at) = (piece.len(), piece.partial_at);
         self.board
             .send_copy(index, ctx.now, self.setup.receiver_sacks);
@@ -199,6 +254,7 @@ impl Flow {
         self.pacing.pacer.on_sent(ctx.now, len, rate, patience);
         self.note_at_bottleneck(ctx.now, len);
         let copies = self.copies.edit();
+        copies.remember(start, end);
         copies.sent = copies.sent.saturating_add(1);
         copies.early_sent += u64::from(!next.repair);
         let tally = self.cold.tally.edit();
@@ -225,12 +281,45 @@ mod tests {
     }
 
     #[test]
+    fn a_duplicate_is_explained_by_its_copy_and_once() {
+        let mut copies = Copies::default();
+        copies.remember(1, 1449);
+        copies.remember(1449, 2897);
+        assert!(!copies.explain(2897, 4345), "no copy of it has left");
+        assert!(copies.explain(1449, 2897) && !copies.explain(1449, 2897));
+        for start in 0..2 * REMEMBERED_COPIES as u64 {
+            copies.remember(start + 10_000, start + 10_001);
+        }
+        assert_eq!(copies.sequel.unanswered.len(), REMEMBERED_COPIES);
+        assert!(!copies.explain(1, 1449), "too long ago");
+    }
+
+    #[test]
+    fn repairs_of_an_overflow_have_no_copies() {
+        let mut copies = Copies::default();
+        let mut repairs = |count: u32| {
+            let copied = (0..count).filter(|_| copies.may_copy_repair());
+            copied.count()
+        };
+        assert_eq!(repairs(100), 32);
+        assert_eq!(repairs(1), 0);
+        for _ in 0..16 {
+            copies.allow_repair();
+        }
+        let copied = (0..9).filter(|_| copies.may_copy_repair());
+        assert_eq!(copied.count(), 2, "one for eight that have left");
+    }
+
+    #[test]
     fn the_bottleneck_is_busy_for_as_long_as_it_takes() {
         let mut copies = Copies::default();
         copies.note_sent(1_000, 1_500, 1_500_000);
         copies.note_sent(1_000, 1_500, 1_500_000);
-        assert_eq!(copies.busy_until, 2_001_000);
+        assert_eq!(copies.sequel.busy_until, 2_001_000);
         copies.note_sent(5_000_000, 1_500, 1_500_000);
-        assert_eq!(copies.busy_until, 6_000_000, "idle time is not saved up");
+        assert_eq!(
+            copies.sequel.busy_until, 6_000_000,
+            "idle time is not saved up"
+        );
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{Catalog, Controller, SettingsByName};
 
 use super::Flow;
+use super::copies::Sequel;
 use crate::Pkt;
 use crate::admission::Bucket;
 
@@ -41,6 +42,18 @@ impl Flow {
                 self.host.restart(self.verdict.algorithm, seed);
                 false
             }
+        }
+    }
+
+    /// What becomes of its copies: not in format 3.
+    pub(crate) fn sequel(&self) -> Option<Sequel> {
+        self.copies.get().map(|copies| copies.sequel().clone())
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_sequel(&mut self, sequel: Sequel) {
+        if let Some(copies) = self.copies.edit_known() {
+            copies.restore_sequel(sequel);
         }
     }
 

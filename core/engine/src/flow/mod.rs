@@ -60,6 +60,7 @@ use crate::spare::Spare;
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
 use copies::Copies;
+pub(crate) use copies::Sequel;
 pub(crate) use data::AHEAD_MAX;
 use edge::Growth;
 pub(crate) use export::FlowAlgorithm;

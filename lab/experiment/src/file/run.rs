@@ -4,7 +4,7 @@ use windlass_policy::Wrong;
 use windlass_policy::read::Value;
 
 use super::base::seconds;
-use crate::setup::{LIMIT_DEFAULT_NS, Record};
+use crate::setup::{LIMIT_DEFAULT_NS, Measure, Record};
 
 const LIMIT_MAX_S: f64 = 86_400.0;
 const WINDOW_MIN_S: f64 = 0.001;
@@ -15,9 +15,7 @@ const REACH_MAX_MBIT: f64 = 100_000.0;
 pub(super) struct Run {
     pub limit_ns: u64,
     pub fixed_length: bool,
-    pub measure_from_ns: u64,
-    pub reach_bits_per_s: u64,
-    pub window_ns: u64,
+    pub measure: Measure,
     pub simulated: bool,
 }
 
@@ -26,9 +24,7 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
     let mut run = Run {
         limit_ns: LIMIT_DEFAULT_NS,
         fixed_length: false,
-        measure_from_ns: 0,
-        reach_bits_per_s: 0,
-        window_ns: 0,
+        measure: Measure::default(),
         simulated: false,
     };
     let Some(value) = value else {
@@ -60,17 +56,17 @@ pub(super) fn read(value: Option<Value<'_>>, record: Record) -> Result<Run, Wron
         }
     }
     if let Some(value) = measure_from {
-        run.measure_from_ns = measured(&value, &run, record)?;
+        run.measure.from_ns = measured(&value, &run, record)?;
     }
     if let Some(value) = reach {
         needs_arrivals(&value, "reach_mbit", &run, record)?;
         let rate = value.number(REACH_MIN_MBIT..=REACH_MAX_MBIT, "Mbit/s")?;
-        run.reach_bits_per_s = (rate * 1e6).round() as u64;
+        run.measure.reach_bits_per_s = (rate * 1e6).round() as u64;
     }
     if let Some(value) = window {
         needs_arrivals(&value, "window_s", &run, record)?;
         let longest_s = run.limit_ns as f64 / 1e9;
-        run.window_ns = seconds(value.number(WINDOW_MIN_S..=longest_s, "s")?);
+        run.measure.window_ns = seconds(value.number(WINDOW_MIN_S..=longest_s, "s")?);
     }
     Ok(run)
 }

@@ -22,7 +22,7 @@ pub(crate) fn network_of(setup: &Setup) -> NetworkSpec {
         ways: setup.pairs.iter().map(way).collect(),
         cross_traffic: setup.cross_traffic.iter().map(cross_traffic).collect(),
         probes: setup.probes.iter().map(probe).collect(),
-        measure_from: setup.measure_from_ns,
+        measure_from: setup.measure.from_ns,
     }
 }
 

@@ -337,7 +337,7 @@ fn a_data_centre_is_not_given_the_queue_of_a_long_path() {
     setup.flows[0].bytes = 500_000_000;
     setup.limit_ns = SECOND / 4;
     setup.fixed_length = true;
-    setup.measure_from_ns = SECOND / 20;
+    setup.measure.from_ns = SECOND / 20;
     setup.record.series_interval_ns = MILLISECOND;
     let bottleneck = &mut setup.bottlenecks[0];
     bottleneck.down.rate_bits_per_s = 1_000_000_000;
