@@ -173,7 +173,7 @@ impl Row {
 pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> {
     let run = &experiment.runs[run];
     let convergence = convergence_s(&run.setup, observed);
-    let from_s = run.setup.measure.from_s();
+    let from_s = run.setup.measure.begins_s();
     let utilisation_percent = utilisation_percent(&run.setup, observed, from_s).map(rounded);
     let left_percent = utilisation_left_percent(&run.setup, observed, from_s).map(rounded);
     let jain_over_time = jain_over_time(&run.setup, observed);
@@ -208,7 +208,7 @@ pub fn of(experiment: &Experiment, run: usize, observed: &Observed) -> Vec<Row> 
 fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
     let group = &run.setup.flows[flow.group];
     let bytes = group.bytes_of(run.setup.seed, flow.index);
-    let from_s = run.setup.measure.from_s();
+    let from_s = run.setup.measure.begins_s();
     let governs = [Source::Box, Source::Server];
     let usage = observed.usage.filter(|u| u.span_s > 0.0);
     let goodput_mbit_s = flow.goodput_mbit_s(from_s);

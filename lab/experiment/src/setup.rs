@@ -333,7 +333,7 @@ impl Default for Measure {
 }
 
 impl Measure {
-    pub(crate) fn from_s(self) -> f64 {
+    pub(crate) fn begins_s(self) -> f64 {
         self.from_ns as f64 / 1e9
     }
 
