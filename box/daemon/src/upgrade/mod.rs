@@ -120,7 +120,7 @@ mod tests {
                 Engine::STATE_FORMAT,
                 DRIVER_FORMAT
             ),
-            (2, 3, 1)
+            (3, 4, 1)
         );
         for said in SAID {
             let understood: Message =
