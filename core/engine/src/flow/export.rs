@@ -52,8 +52,8 @@ impl Flow {
 
     /// Puts it back.
     pub(crate) fn restore_sequel(&mut self, sequel: Sequel) {
-        if let Some(copies) = self.copies.edit_known() {
-            copies.restore_sequel(sequel);
+        if sequel != Sequel::default() {
+            self.copies.edit().restore_sequel(sequel);
         }
     }
 
