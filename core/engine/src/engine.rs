@@ -447,11 +447,15 @@ impl Engine {
             conn.poll_at(now, limits)
         };
         if conn.armed_at.get().is_none_or(|armed| at < armed) {
-            conn.armed_at = Maybe::some(at);
-            match conn.is_short() {
-                true => wheel.set_fine(index, at, now),
-                false => wheel.set(index, at),
-            }
+            Self::arm_at(wheel, conn, index, at, now);
+        }
+    }
+
+    fn arm_at(wheel: &mut Wheel, conn: &mut Conn, index: u32, at: Nanos, now: Nanos) {
+        conn.armed_at = Maybe::some(at);
+        match conn.is_short() {
+            true => wheel.set_fine(index, at, now),
+            false => wheel.set(index, at),
         }
     }
 }

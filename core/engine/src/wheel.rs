@@ -208,7 +208,7 @@ impl Wheel {
         None
     }
 
-    /// Moves to `now`; the owners whose timers have come go to `fired`.
+    /// Moves to `now`; the owners whose timers have come go to `fired`, by tick.
     pub(crate) fn advance(&mut self, now: Nanos, fired: &mut Vec<u32>) {
         self.advance_levels(now, fired);
         let target = now >> FINE_SHIFT;
@@ -258,6 +258,7 @@ impl Wheel {
 
     /// All timers of a slot of the ring are of one tick.
     fn fire_fine(&mut self, index: usize, fired: &mut Vec<u32>) {
+        let first = fired.len();
         let mut owner = self.take(RING * SLOTS + index);
         while owner != NONE {
             let next = self.entries[owner as usize].next;
@@ -266,9 +267,11 @@ impl Wheel {
             fired.push(owner);
             owner = next;
         }
+        draw_lots(&mut fired[first..], self.fine_tick);
     }
 
     fn fire(&mut self, index: usize, fired: &mut Vec<u32>) {
+        let first = fired.len();
         let mut owner = self.take(index);
         while owner != NONE {
             let entry = self.entries[owner as usize];
@@ -281,7 +284,14 @@ impl Wheel {
             }
             owner = entry.next;
         }
+        draw_lots(&mut fired[first..], self.now_tick);
     }
+}
+
+/// Who is first in a tick, which matters where they share a limit. It is another one each time, and depends on nothing but their
+/// numbers and the tick: not on when their timers were set, which a wheel that takes over does not know.
+fn draw_lots(owners: &mut [u32], tick: u64) {
+    owners.sort_unstable_by_key(|owner| (owner ^ tick as u32).wrapping_mul(0x9e37_79b1));
 }
 
 #[cfg(test)]
@@ -360,6 +370,33 @@ mod tests {
         assert!(wheel.poll_at().expect("armed") > start + 30_000);
         wheel.advance(start + 9_000_000 + TICK, &mut fired);
         assert_eq!((fired, wheel.poll_at()), (vec![2, 1], None));
+    }
+
+    /// Also where some of them come down from a farther level. Each owner is first about as often as another.
+    #[test]
+    fn who_is_first_in_a_tick_does_not_depend_on_when_it_was_set() {
+        let fired_of = |tick: u64, early: &[u32], late: &[u32]| {
+            let (mut wheel, mut fired) = (Wheel::new(0), Vec::new());
+            let (at, fine_at) = ((tick + 300) * TICK, (tick + 290) * TICK + 5_000);
+            early.iter().for_each(|owner| wheel.set(*owner, at));
+            wheel.advance((tick + 290) * TICK, &mut fired);
+            late.iter().for_each(|owner| wheel.set(*owner, at));
+            for owner in [early, late].concat() {
+                wheel.set_fine(owner + 4, fine_at, fine_at - 5_000);
+            }
+            wheel.advance(fine_at + TICK, &mut fired);
+            wheel.advance(at, &mut fired);
+            fired
+        };
+        let mut first = [0; 4];
+        for tick in 0..4_000 {
+            let fired = fired_of(tick, &[0, 1, 2, 3], &[]);
+            assert_eq!(fired, fired_of(tick, &[3, 1], &[0, 2]), "tick {tick}");
+            let (fine, coarse) = fired.split_at(4);
+            assert!(fine.iter().all(|owner| *owner >= 4) && coarse.len() == 4);
+            first[coarse[0] as usize] += 1;
+        }
+        assert!(first.iter().all(|n| (700..1_300).contains(n)), "{first:?}");
     }
 
     #[test]

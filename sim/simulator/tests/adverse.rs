@@ -12,6 +12,8 @@ use windlass_sim::{EngineBox, Nanos, Outcome, Scenario, Wire, run};
 
 const SEEDS_IN_TEST: u64 = 300;
 const HAND_OVER_SEEDS_IN_TEST: u64 = 150;
+/// In these a hand-over has once been told: by what a short train had said, and by timers that were set anew.
+const ONCE_TOLD: [u64; 3] = [289, 1300, 1833];
 /// In bursts that lose 94 % of what is sent, and end only by sending more, a transfer takes up to an
 /// hour and a half with the box and without (seed 10): a day is not slow but stuck.
 const LIMIT: Nanos = 24 * 3600 * SECOND;
@@ -103,7 +105,7 @@ fn nobody_can_tell_that_another_engine_goes_on() {
     let one = number("WINDLASS_SEED");
     let mut hand_overs = 0;
     let mut failed = Vec::new();
-    for seed in one.map_or(1..=seeds, |seed| seed..=seed) {
+    for seed in one.map_or((1..=seeds).chain(ONCE_TOLD).collect(), |seed| vec![seed]) {
         let mut scenario = Scenario::adverse(seed);
         scenario.limit = 24 * 3600 * SECOND;
         let alone = run(&scenario, &mut boxed(seed));

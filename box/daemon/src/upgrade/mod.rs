@@ -120,7 +120,7 @@ mod tests {
                 Engine::STATE_FORMAT,
                 DRIVER_FORMAT
             ),
-            (3, 4, 1)
+            (4, 5, 1)
         );
         for said in SAID {
             let understood: Message =

@@ -1,7 +1,7 @@
 //! What of a connection is written apart from it, or named by it.
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::Catalog;
+use windlass_cc::{ByteRate, Catalog};
 
 use super::{Conn, Known};
 use crate::Pkt;
@@ -23,7 +23,31 @@ pub(crate) struct Since4 {
     copies: [Option<Sequel>; 2],
 }
 
+/// What it has since format 5.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Since5 {
+    /// What a short train of ACKs has said of each flow's bottleneck, bytes per second; 0: nothing.
+    hints: [ByteRate; 2],
+}
+
 impl Conn {
+    /// What is not in format 4.
+    pub(crate) fn since_5(&self) -> Since5 {
+        let of = |flow: &Option<Box<Flow>>| flow.as_ref().map_or(0, |flow| flow.hint());
+        Since5 {
+            hints: [of(&self.flows[0]), of(&self.flows[1])],
+        }
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_since_5(&mut self, since: Since5) {
+        for (flow, hint) in self.flows.iter_mut().zip(since.hints) {
+            if let Some(flow) = flow {
+                flow.restore_hint(hint);
+            }
+        }
+    }
+
     /// What is not in format 3.
     pub(crate) fn since_4(&self) -> Since4 {
         let of = |flow: &Option<Box<Flow>>| flow.as_ref()?.sequel();

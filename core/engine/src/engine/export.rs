@@ -14,17 +14,16 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use crate::conn::{Algorithms, Conn, Folded, Since3, Since4};
+use crate::conn::{Algorithms, Conn, Folded, Since3, Since4, Since5};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
-use crate::maybe::Maybe;
 use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
 /// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
-const FORMAT: u16 = 4;
+const FORMAT: u16 = 5;
 /// The oldest that is still written and read: that of the release before.
-const OLDEST_FORMAT: u16 = 3;
+const OLDEST_FORMAT: u16 = 4;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Bytes that are not the state of an engine.
@@ -71,19 +70,20 @@ pub struct Carried {
     pub begun_anew: usize,
 }
 
-/// Each connection with what stands apart from it.
-fn each_with<'a, 'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    conns: &'a mut [(u32, Conn, Algorithms)],
-    input: D,
-) -> Result<
-    impl Iterator<Item = (&'a mut (u32, Conn, Algorithms), T)> + use<'a, 'de, T, D>,
-    StateError,
-> {
+/// Gives each connection what is written apart from it.
+fn restore_apart<'de, T: Deserialize<'de>>(
+    conns: &mut [(u32, Conn, Algorithms)],
+    input: impl serde::Deserializer<'de>,
+    restore: impl Fn(&mut Conn, T),
+) -> Result<(), StateError> {
     let apart: Vec<T> = Deserialize::deserialize(input).map_err(|_| StateError::Damaged)?;
-    match apart.len() == conns.len() {
-        true => Ok(conns.iter_mut().zip(apart)),
-        false => Err(StateError::Damaged),
+    if apart.len() != conns.len() {
+        return Err(StateError::Damaged);
     }
+    for ((_, conn, _), since) in conns.iter_mut().zip(apart) {
+        restore(conn, since);
+    }
+    Ok(())
 }
 
 impl Engine {
@@ -124,11 +124,12 @@ impl Engine {
             .map(|(index, conn)| (index as u32, conn, conn.algorithms()))
             .collect();
         let since_3: Vec<Since3> = conns.iter().map(|(_, conn, _)| conn.since_3()).collect();
-        let state = (format, books, &conns, since_3);
         let since_4: Vec<Since4> = conns.iter().map(|(_, conn, _)| conn.since_4()).collect();
+        let since_5: Vec<Since5> = conns.iter().map(|(_, conn, _)| conn.since_5()).collect();
+        let state = (format, books, &conns, since_3, since_4);
         let written = match format {
             OLDEST_FORMAT => postcard::to_allocvec_crc32(&state, CHECKSUM.digest()),
-            _ => postcard::to_allocvec_crc32(&(state, since_4), CHECKSUM.digest()),
+            _ => postcard::to_allocvec_crc32(&(state, since_5), CHECKSUM.digest()),
         };
         Some(written.expect("plain data"))
     }
@@ -155,13 +156,10 @@ impl Engine {
         let books = Books::deserialize(&mut input).map_err(damaged)?;
         let mut conns: Vec<(u32, Conn, Algorithms)> =
             Deserialize::deserialize(&mut input).map_err(damaged)?;
-        for ((_, conn, _), since) in each_with(&mut conns, &mut input)? {
-            conn.restore_since_3(since);
-        }
+        restore_apart(&mut conns, &mut input, Conn::restore_since_3)?;
+        restore_apart(&mut conns, &mut input, Conn::restore_since_4)?;
         if format > OLDEST_FORMAT {
-            for ((_, conn, _), since) in each_with(&mut conns, &mut input)? {
-                conn.restore_since_4(since);
-            }
+            restore_apart(&mut conns, &mut input, Conn::restore_since_5)?;
         }
         input.finalize().map_err(damaged)?;
         if conns.len() != books.connections {
@@ -214,9 +212,13 @@ impl Engine {
         for (index, conn) in &mut self.conns {
             let index = index as u32;
             self.table.insert(&conn.key, index);
-            conn.armed_at = Maybe::NONE;
             let held = conn.restore_prefix();
             self.held.restore(conn.books.bucket, held);
+            // It is called when the engine before would have called it, which may be earlier than what it wants now: otherwise
+            // a packet can leave a tick later.
+            if let Some(at) = conn.armed_at.get() {
+                Self::arm_at(&mut self.wheel, conn, index, at, now);
+            }
             Self::arm(&mut self.wheel, conn, index, now, &self.limits);
             if conn.books.followed {
                 let number = self.table.number(&conn.key);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Catalog, Controller, SettingsByName};
+use windlass_cc::{ByteRate, Catalog, Controller, SettingsByName};
 
 use super::Flow;
 use super::copies::Sequel;
@@ -54,6 +54,18 @@ impl Flow {
     pub(crate) fn restore_sequel(&mut self, sequel: Sequel) {
         if sequel != Sequel::default() {
             self.copies.edit().restore_sequel(sequel);
+        }
+    }
+
+    /// What a short train of ACKs has said of the bottleneck, bytes per second; 0: nothing. Not in format 4.
+    pub(crate) fn hint(&self) -> ByteRate {
+        self.train.as_ref().map_or(0, |train| train.hint())
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_hint(&mut self, hint: ByteRate) {
+        if let Some(train) = &mut self.train {
+            train.restore_hint(hint);
         }
     }
 

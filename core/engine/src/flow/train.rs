@@ -74,7 +74,7 @@ pub(crate) struct Train {
     /// What the train under way, and the one before it, say of the rate; 0: nothing.
     says: ByteRate,
     said: ByteRate,
-    /// The same of a train that is too short for a guess. Another process waits for the next one.
+    /// The same of a train that is too short for a guess. Written apart: it is not in format 4 of the state.
     #[serde(skip)]
     hint: ByteRate,
     guess: Option<Guess>,
@@ -93,6 +93,16 @@ impl Train {
     /// The same as far as a single train has shown it: enough where little depends on it.
     pub(crate) fn perhaps(&self) -> Option<ByteRate> {
         self.bottleneck().or((self.hint > 0).then_some(self.hint))
+    }
+
+    /// What a train too short for a guess has said, bytes per second; 0: nothing.
+    pub(crate) fn hint(&self) -> ByteRate {
+        self.hint
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_hint(&mut self, hint: ByteRate) {
+        self.hint = hint;
     }
 
     /// At most so many bytes per second leave in start-up.
