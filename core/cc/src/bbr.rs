@@ -7,7 +7,8 @@
 //! and the pacing margin of 1 %.
 //! Different: the window keeps its floor of 4 segments in recovery too; "in flight at the
 //! earliest departure time" is what is in flight, since the caller's pacer holds the rest back;
-//! the window that recovery restores is bound by the model at once, not at the next ACK; packet
+//! the window that recovery restores is bound by the model at once, not at the next ACK; a policer is
+//! believed only where no queue stands; packet
 //! conservation needs a flight that filled the path: one that the sender's supply kept small says
 //! nothing about what the network can take (in a box, the supply is another host's slow start).
 

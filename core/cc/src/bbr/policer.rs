@@ -14,6 +14,8 @@ const LOSS_256THS: u128 = 50;
 const RATE_SHIFT: u32 = 3;
 /// or within 4 kbit/s.
 const RATE_SLACK: ByteRate = 4000 / 8;
+/// A queue stands where the RTT is longer than the least by so much of it.
+const QUEUE_RTT_PARTS: Nanos = 4;
 /// Rounds for which the enforced rate is used before probing again.
 const USE_ROUNDS: u32 = 48;
 
@@ -26,6 +28,13 @@ pub(super) struct Policer {
     start: Nanos,
     start_delivered: u64,
     start_lost: u64,
+}
+
+/// A policer drops what its bucket does not allow, and lets nothing wait. Where packets wait, the queue drops them: what is
+/// delivered is this flow's share among others, and not a rate that somebody enforces.
+fn queue_stands(path: &Path) -> bool {
+    let least = path.recent_min_rtt();
+    path.srtt == 0 || path.srtt > least.saturating_add(least / QUEUE_RTT_PARTS)
 }
 
 /// What became of a sample.
@@ -101,6 +110,9 @@ impl Policer {
         let lossy = u128::from(lost) * 256 >= LOSS_256THS * u128::from(delivered);
         if delivered == 0 || !lossy || span < MILLISECOND {
             return;
+        }
+        if queue_stands(path) {
+            return self.reset();
         }
         let rate = rate_over(delivered, span);
         let difference = rate.abs_diff(self.rate);

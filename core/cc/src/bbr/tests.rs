@@ -159,23 +159,49 @@ fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
     assert!((1_900_000..2_500_000).contains(&rate), "{rate}");
 }
 
+/// Nine rounds in which a fifth is lost, with this RTT; after each, the rate that a policer is believed to enforce.
+fn lossy_rounds(policer: &mut Policer, path: &mut Path, rtt: Option<Nanos>) -> Vec<Option<ByteRate>> {
+    let round = |n: u64| {
+        path.delivered += 50_000;
+        path.lost += 15_000;
+        if let Some(rtt) = rtt {
+            path.on_rtt(rtt);
+        }
+        policer.on_ack(n * RTT, path, true, true, false, true);
+        policer.rate()
+    };
+    (1..=9).map(round).collect()
+}
+
 /// Linux `bbr_lt_bw_sampling`: two intervals of four rounds and 20 % loss at the same rate.
 #[test]
 fn two_equal_lossy_intervals_show_a_policer() {
     let mut policer = Policer::default();
     let mut path = Path::new(MSS as u32);
-    for n in 1..=9u64 {
-        path.delivered += 50_000;
-        path.lost += 15_000;
-        policer.on_ack(n * RTT, &path, true, true, false, true);
-        assert_eq!(policer.rate().is_some(), n >= 8, "round {n}");
-    }
+    let rates = lossy_rounds(&mut policer, &mut path, Some(RTT));
+    assert_eq!(rates.iter().position(Option::is_some), Some(7));
     assert_eq!(policer.rate(), Some(1_000_000));
     let mut verdicts = (10..100).map(|n| policer.on_ack(n * RTT, &path, true, false, false, true));
     assert_eq!(
         verdicts.position(|v| v == policer::Verdict::ProbeAgain),
         Some(46)
     );
+}
+
+/// What a full queue drops among many flows looks the same, but for the RTT.
+#[test]
+fn where_packets_wait_no_policer_is_believed() {
+    for (rtt, believed) in [
+        (Some(RTT + RTT / 5), true),
+        (Some(RTT + RTT / 2), false),
+        (Some(3 * RTT), false),
+        (None, false),
+    ] {
+        let mut path = Path::new(MSS as u32);
+        path.min_rtt = RTT;
+        let rates = lossy_rounds(&mut Policer::default(), &mut path, rtt);
+        assert_eq!(rates.iter().any(Option::is_some), believed, "{rtt:?}");
+    }
 }
 
 /// Linux `bbr_update_ack_aggregation`: what comes beyond bandwidth times time, at most 100 ms'

@@ -44,6 +44,9 @@ impl Flow {
             self.hand_back(ctx, HandBack::NotHeld);
         } else if tried && repeats {
             self.hand_back(ctx, HandBack::SenderRepeats);
+        } else if self.is_timed_out() && ctx.now.saturating_sub(front.sent_at) >= self.first_rto() {
+            // Its time-out is shorter than what that of the box has become by doubling. On a bare wire this would leave now.
+            self.mark_all_lost(ctx);
         }
     }
 

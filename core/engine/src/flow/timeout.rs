@@ -26,7 +26,7 @@ impl Flow {
         self.rto().max(RTO_MIN)
     }
 
-    fn first_rto(&self) -> Nanos {
+    pub(super) fn first_rto(&self) -> Nanos {
         match (self.host.path().srtt, self.handshake_rtt()) {
             (0, 0) => RTO_INITIAL,
             // The first sample's variation is half of it.
