@@ -240,7 +240,8 @@ impl Flow {
         let by_window = |percent| rate_by_window(control.cwnd, percent, path.srtt);
         let small = self.keeps_small_window_by_pacing(control.cwnd);
         let rate = match control.pacing_rate {
-            None if small => by_window(100),
+            // The smoothed RTT lags behind the queue that such flows make: all would swing together.
+            None if small => rate_by_window(control.cwnd, 100, path.latest_rtt),
             _ => wanted_rate(&control, path.srtt),
         };
         if self.verdict.headroom && control.phase == Phase::Startup {
