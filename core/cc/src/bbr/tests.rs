@@ -160,7 +160,11 @@ fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
 }
 
 /// Nine rounds in which a fifth is lost, with this RTT; after each, the rate that a policer is believed to enforce.
-fn lossy_rounds(policer: &mut Policer, path: &mut Path, rtt: Option<Nanos>) -> Vec<Option<ByteRate>> {
+fn lossy_rounds(
+    policer: &mut Policer,
+    path: &mut Path,
+    rtt: Option<Nanos>,
+) -> Vec<Option<ByteRate>> {
     let round = |n: u64| {
         path.delivered += 50_000;
         path.lost += 15_000;
