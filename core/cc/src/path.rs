@@ -130,12 +130,6 @@ impl Path {
         self.max_rtt = self.max_rtt.max(rtt);
     }
 
-    /// Begins with the RTT of the handshake: the least that is known (Linux 6.12 `tcp_synack_rtt_meas`).
-    pub fn expect_rtt(&mut self, rtt: Nanos, now: Nanos) {
-        self.min_rtt = self.min_rtt.min(rtt);
-        self.recent.on_rtt(rtt, now);
-    }
-
     /// Begins with what somebody else has measured of late: the least RTT, and the largest delivery rate.
     pub fn expect(&mut self, min_rtt: Nanos, max_bw: ByteRate, now: Nanos) {
         self.min_rtt = min_rtt;

@@ -7,8 +7,7 @@ use super::info::NANOS_PER_MICRO;
 
 impl Flow {
     /// From the SYN of the sender to its answer, if neither was sent again.
-    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos, now: Nanos) {
-        self.host.path_mut().expect_rtt(rtt, now);
+    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos) {
         self.cold.handshake_us = known_micros(rtt);
     }
 
@@ -29,7 +28,7 @@ impl Flow {
 }
 
 /// A time that was measured, in at least 1 µs.
-pub(super) fn known_micros(time: Nanos) -> u32 {
+fn known_micros(time: Nanos) -> u32 {
     u32::try_from(time / NANOS_PER_MICRO)
         .unwrap_or(u32::MAX)
         .max(1)

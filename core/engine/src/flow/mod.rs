@@ -62,7 +62,6 @@ use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 use copies::Copies;
 pub(crate) use copies::Sequel;
 pub(crate) use data::AHEAD_MAX;
-use distance::known_micros;
 use edge::Growth;
 pub(crate) use export::FlowAlgorithm;
 use gaps::Gaps;
@@ -253,16 +252,11 @@ impl Flow {
         mut verdict: Verdict,
         ctx: &mut Context<'_, P>,
         now: Nanos,
-        handshake_rtt: Option<Nanos>,
     ) -> Self {
         verdict.algorithm = verdict.algorithm.newest();
         let watches = verdict.mode != Mode::Enforce;
-        let mut path = Path::new(setup.mss);
-        if let Some(rtt) = handshake_rtt {
-            path.expect_rtt(rtt, now);
-        }
         Flow {
-            host: Host::new(verdict.algorithm, path, setup.seed),
+            host: Host::new(verdict.algorithm, Path::new(setup.mss), setup.seed),
             board: Scoreboard::default(),
             view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
             pacing: Pacing {
@@ -292,7 +286,7 @@ impl Flow {
                 gaps: Spare::default(),
                 growth: Spare::default(),
                 marks: Spare::default(),
-                handshake_us: handshake_rtt.map_or(0, known_micros),
+                handshake_us: 0,
                 template: None,
             }),
             setup,

@@ -251,7 +251,7 @@ impl SenderView {
     fn sample_is_raised(&self, now: Nanos, path: &Path) -> bool {
         let sample = now - self.pace.newest_arrived_at;
         let threshold = (path.min_rtt / 8).clamp(4 * MILLISECOND, 16 * MILLISECOND);
-        path.srtt > 0 && sample > path.min_rtt + threshold / 2
+        sample > path.min_rtt.saturating_add(threshold / 2)
     }
 
     /// `ack` is shown now, of a sender that has sent up to `nxt`.
@@ -275,7 +275,7 @@ impl SenderView {
                 0
             };
         }
-        let long = path.srtt > 0 && path.min_rtt >= GAP_MIN_RTT;
+        let long = path.min_rtt != Nanos::MAX && path.min_rtt >= GAP_MIN_RTT;
         if headroom && long && now >= pace.next_gap_at {
             pace.gap_until = now + TRAIN_GAP;
             pace.next_gap_at = now + path.srtt.max(path.min_rtt) / 3;
