@@ -38,6 +38,33 @@ fn put(frame: &mut Frame, at: usize, value: &[u8]) {
     frame.bytes[tcp + at..tcp + at + value.len()].copy_from_slice(value);
 }
 
+/// Of many checksums one looks partial by chance. Whoever completes the others has completed it, too.
+#[test]
+fn a_checksum_that_looks_partial_by_chance_stands_for_its_payload() {
+    let mut frames = lossy();
+    let data = |frame: &Frame| read(frame).payload_len > 500;
+    let at = frames.iter().position(data).expect("data");
+    let seq = read(&frames[at]).seq;
+    let came = &frames[at];
+    let looks = u16::from_be_bytes(checksum_of(&spec_of(came).build_partial()));
+    let is = u16::from_be_bytes(checksum_of(&came.bytes));
+    let payload = usize::from(read(came).at.payload);
+    let word = u16::from_be_bytes([came.bytes[payload], came.bytes[payload + 1]]);
+    // The checksum is the complement of the sum: what one gains the other loses (RFC 1071).
+    let word = ((u32::from(word) + u32::from(is) + 0xffff - u32::from(looks)) % 0xffff) as u16;
+    for frame in frames.iter_mut().filter(|frame| read(frame).seq == seq) {
+        if read(frame).payload_len > 0 {
+            let payload = usize::from(read(frame).at.payload);
+            frame.bytes[payload..payload + 2].copy_from_slice(&word.to_be_bytes());
+            let whole = checksum_of(&spec_of(frame).build());
+            put(frame, CHECKSUM_AT, &whole);
+        }
+    }
+    assert_eq!(checksum_of(&frames[at].bytes), looks.to_be_bytes());
+    let verdict = verdict_of(&frames, HEADERS);
+    assert_eq!(verdict.outcome(), Outcome::Kept, "{verdict}");
+}
+
 const ACK_AT: usize = 8;
 const WINDOW_AT: usize = 14;
 const CHECKSUM_AT: usize = 16;
@@ -311,24 +338,36 @@ fn a_forged_ack_is_found_in_mid_flow_too() {
     );
 }
 
+/// What a frame was made from.
+fn spec_of(frame: &Frame) -> windlass_wire::FrameSpec {
+    let segment = read(frame);
+    let payload = usize::from(segment.at.payload);
+    windlass_wire::FrameSpec {
+        key: segment.key,
+        seq: segment.seq,
+        ack: segment.ack,
+        flags: segment.flags,
+        window: segment.window,
+        payload: frame.bytes[payload..].to_vec(),
+        options: frame.bytes[usize::from(segment.at.tcp) + 20..payload].to_vec(),
+        ..Default::default()
+    }
+}
+
+/// The checksum of a frame without options in its IP header.
+fn checksum_of(bytes: &[u8]) -> [u8; 2] {
+    let segment = windlass_wire::parse(bytes, bytes.len() as u32).expect("TCP");
+    let at = usize::from(segment.at.tcp) + CHECKSUM_AT;
+    [bytes[at], bytes[at + 1]]
+}
+
 #[test]
 fn partial_checksums_prove_nothing_of_a_payload() {
     let mut frames = lossy();
     for frame in &mut frames {
         let segment = read(frame);
         if segment.payload_len > 0 {
-            let spec = windlass_wire::FrameSpec {
-                key: segment.key,
-                seq: segment.seq,
-                ack: segment.ack,
-                flags: segment.flags,
-                window: segment.window,
-                payload: frame.bytes[usize::from(segment.at.payload)..].to_vec(),
-                options: frame.bytes
-                    [usize::from(segment.at.tcp) + 20..usize::from(segment.at.payload)]
-                    .to_vec(),
-                ..Default::default()
-            };
+            let spec = spec_of(frame);
             frame.bytes = spec.build_partial();
         }
     }

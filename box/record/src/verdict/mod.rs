@@ -4,6 +4,7 @@
 //! held against what had come. A rule is kept, broken at a place that is named, or cannot be told. Nothing is guessed.
 
 mod acks;
+mod checksums;
 mod connection;
 mod data;
 mod finding;
@@ -145,6 +146,11 @@ pub fn judge(
     let mut judged = Vec::new();
     for (key, mut packets) in packets {
         packets.sort_by_key(|(captured, ..)| (captured.time, captured.number));
+        checksums::settle(
+            packets
+                .iter_mut()
+                .map(|(_, segment, side)| (segment, *side)),
+        );
         for packets in incarnations(&packets) {
             let first = packets.first().map(|(captured, ..)| captured.number);
             judged.push((
