@@ -145,12 +145,19 @@ impl Path {
         }
     }
 
-    /// Smallest RTT of the last five to ten seconds: that of the flow, unless its path has become
-    /// longer.
+    /// Takes the RTT of the handshake in, which was measured at `now`: of packets without a queue of their own. Only
+    /// [`Path::recent_min_rtt`] has it, which says whether a queue stands. Algorithms that measure the queue of their own data measure it
+    /// against [`Path::min_rtt`], as in Linux 6.12 (`tcp_min_rtt` has the handshake, `pkts_acked` does not).
+    pub fn on_handshake_rtt(&mut self, rtt: Nanos, now: Nanos) {
+        self.recent.on_rtt(rtt, now);
+    }
+
+    /// Smallest RTT of the last five to ten seconds, the handshake's too: that of the flow, unless its path has become longer.
+    /// `Nanos::MAX` while unknown.
     pub fn recent_min_rtt(&self) -> Nanos {
         match self.recent.least() {
             Nanos::MAX => self.min_rtt,
-            recent => recent.max(self.min_rtt),
+            recent => recent,
         }
     }
 

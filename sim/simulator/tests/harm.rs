@@ -33,15 +33,32 @@ fn stalls(every: Nanos, most: Nanos) -> Option<StallConfig> {
     })
 }
 
+/// Of so many runs.
+const RUNS: u64 = 12;
+
+/// In how many of them a box that stands still so often and so long lets go of its flow.
+fn lets_go(every: Nanos, most: Nanos) -> usize {
+    let late = |seed| {
+        let scenario = Scenario { seed, ..scenario() };
+        let outcome = governed(&scenario, Limits::default(), stalls(every, most));
+        outcome.counter("harmed_by_lateness") == 1
+    };
+    (1..=RUNS).filter(|&seed| late(seed)).count()
+}
+
+/// Where it does not, packets were lost by what follows a stall: the path looks like one that is worth a box that is late.
 #[test]
-fn a_box_that_is_late_half_of_the_time_lets_go() {
-    let scenario = scenario();
-    let late =
-        |stalls| governed(&scenario, Limits::default(), stalls).counter("harmed_by_lateness");
-    assert_eq!(late(stalls(120, 59)), 1);
+fn a_box_that_is_late_a_third_of_the_time_lets_go() {
+    assert!(lets_go(120, 59) >= 6);
+    assert!(lets_go(240, 119) >= 10);
     // A machine that is paused now and then costs the flow little.
-    assert_eq!(late(stalls(500, 30)), 0);
-    assert_eq!(late(None), 0);
+    assert_eq!(lets_go(500, 30), 0);
+    let scenario = scenario();
+    let late = |scenario, stalls| {
+        let outcome = governed(scenario, Limits::default(), stalls);
+        outcome.counter("harmed_by_lateness")
+    };
+    assert_eq!(late(&scenario, None), 0);
     // Where packets are lost, a box that is late is faster than none.
     let mut lossy = scenario.clone();
     lossy.down.loss = Loss::Bernoulli { ratio: 0.01 };

@@ -168,22 +168,24 @@ fn whatever_the_network_the_connections_go_on() {
 /// small window is not the path's.
 #[test]
 fn the_second_box_goes_on_where_the_first_has_ended() {
-    for seed in 1..=4 {
-        let mut scenario = Scenario::download(60_000_000, 20.0, 40.0);
-        scenario.seed = seed;
-        scenario.down.loss = Loss::Bernoulli { ratio: 0.01 };
-        let bbr = Verdict::enforce(AlgorithmId::Bbr);
-        let alone = EngineBox::new(Box::new(bbr), Limits::default(), 3);
-        let alone = run(&scenario, &mut { alone }).seconds;
-        let mut pair = Pair::new(3, vec![5 * SECOND], true);
-        pair.boxes = [0, 1].map(|n| EngineBox::new(Box::new(bbr), Limits::default(), n));
-        let outcome = run(&scenario, &mut pair);
-        println!(
-            "{alone:.2} s behind one box, {:.2} s behind two of which the first dies",
-            outcome.seconds
-        );
-        assert!(outcome.intact, "{:?}", outcome.violations);
-        assert_eq!(pair.counter(1, "adopted"), 1);
-        assert!(outcome.seconds < 1.04 * alone, "seed {seed}");
-    }
+    let mut ratios: Vec<f64> = (1..=12).map(slower_where_the_first_dies).collect();
+    ratios.sort_by(f64::total_cmp);
+    println!("{ratios:.3?}");
+    assert!(ratios[5] < 1.02 && ratios[11] < 1.1, "{ratios:.3?}");
+}
+
+/// The time of a download behind two boxes of which the first dies, over that behind one.
+fn slower_where_the_first_dies(seed: u64) -> f64 {
+    let mut scenario = Scenario::download(60_000_000, 20.0, 40.0);
+    scenario.seed = seed;
+    scenario.down.loss = Loss::Bernoulli { ratio: 0.01 };
+    let bbr = Verdict::enforce(AlgorithmId::Bbr);
+    let alone = EngineBox::new(Box::new(bbr), Limits::default(), 3);
+    let alone = run(&scenario, &mut { alone }).seconds;
+    let mut pair = Pair::new(3, vec![5 * SECOND], true);
+    pair.boxes = [0, 1].map(|n| EngineBox::new(Box::new(bbr), Limits::default(), n));
+    let outcome = run(&scenario, &mut pair);
+    assert!(outcome.intact, "{:?}", outcome.violations);
+    assert_eq!(pair.counter(1, "adopted"), 1);
+    outcome.seconds / alone
 }

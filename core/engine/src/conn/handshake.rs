@@ -96,7 +96,7 @@ impl Conn {
         };
         self.ends[sender].handshake_rtt = Maybe::some(now - sent_at);
         if let Some(flow) = &mut self.flows[sender] {
-            flow.set_handshake_rtt(now - sent_at);
+            flow.set_handshake_rtt(now - sent_at, now);
         }
         if let Some(flow) = &mut self.flows[from.index()] {
             flow.set_near_rtt(now - sent_at);
@@ -268,10 +268,9 @@ impl Conn {
                 verdict = ctx.policy.draw(verdict, &key, settled_at);
             }
             let setup = self.setup(side, &verdict);
-            let mut flow = Box::new(Flow::new(setup, verdict, ctx, settled_at));
-            if let Some(rtt) = self.ends[side.index()].handshake_rtt.get() {
-                flow.set_handshake_rtt(rtt);
-            }
+            let handshake_rtt = self.ends[side.index()].handshake_rtt.get();
+            let flow = Flow::new(setup, verdict, ctx, settled_at, handshake_rtt);
+            let mut flow = Box::new(flow);
             if let Some(rtt) = self.ends[side.other().index()].handshake_rtt.get() {
                 flow.set_near_rtt(rtt);
             }

@@ -170,7 +170,7 @@ impl Flow {
     fn early(&self) -> bool {
         let starting = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
         let path = self.host.path();
-        let flat = path.srtt == 0 || path.latest_rtt <= path.min_rtt + path.min_rtt / 8;
+        let flat = path.srtt == 0 || path.latest_rtt <= path.recent_min_rtt() / 8 * 9;
         starting && flat
     }
 
@@ -207,13 +207,10 @@ impl Flow {
 
     /// Where the queue at the bottleneck would grow by early copies, they would delay what their sender sends next.
     fn copies_would_queue(&mut self, now: Nanos) -> bool {
-        let round_trip = match self.host.path().min_rtt {
-            Nanos::MAX => self.handshake_rtt(),
-            measured => measured,
-        };
+        let round_trip = self.host.path().recent_min_rtt();
         let known = self.train.as_ref().and_then(|train| train.perhaps());
         let copies = self.copies.edit();
-        if known.is_none() && (1..ROOMY_RTT_MIN).contains(&round_trip) {
+        if known.is_none() && round_trip < ROOMY_RTT_MIN {
             copies.not_before = Nanos::MAX;
             return true;
         }

@@ -326,6 +326,7 @@ impl Flow {
             let bytes = end.min(piece.end) - start.max(piece.start);
             if piece.sent && !piece.sacked {
                 self.account_part(ctx, index, bytes);
+                self.board.came_again(index, ctx.now);
             }
             index += 1;
         }

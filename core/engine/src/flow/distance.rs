@@ -7,7 +7,8 @@ use super::info::NANOS_PER_MICRO;
 
 impl Flow {
     /// From the SYN of the sender to its answer, if neither was sent again.
-    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos) {
+    pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos, now: Nanos) {
+        self.host.path_mut().on_handshake_rtt(rtt, now);
         self.cold.handshake_us = known_micros(rtt);
     }
 
@@ -28,7 +29,7 @@ impl Flow {
 }
 
 /// A time that was measured, in at least 1 µs.
-fn known_micros(time: Nanos) -> u32 {
+pub(super) fn known_micros(time: Nanos) -> u32 {
     u32::try_from(time / NANOS_PER_MICRO)
         .unwrap_or(u32::MAX)
         .max(1)

@@ -7,7 +7,7 @@ use crate::maybe::Maybe;
 use crate::{HandBack, Happened, PassReason, Pkt, Pool, Why};
 
 /// Transmissions of the segment at `una` by the box, after which its sender may take over.
-const TRIES_BEFORE_HAND_BACK: u8 = 3;
+const TRIES_BEFORE_HAND_BACK: u8 = 8;
 /// Retransmissions of it by the sender: the first may be a tail probe, the second means business.
 const SENDER_TRIES_BEFORE_HAND_BACK: u8 = 2;
 
@@ -73,10 +73,6 @@ impl Flow {
         self.release_pending(ctx);
         self.free_packets(ctx, self.board.unsent().unwrap_or(self.board.len()));
         self.tell_sacked(ctx);
-        if self.polices() {
-            // It may be as honest as it is hasty: what it repeats is judged by when this has left.
-            self.send_waiting(ctx, u64::MAX);
-        }
         self.pump(ctx);
     }
 

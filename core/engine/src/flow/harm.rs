@@ -38,6 +38,19 @@ impl Flow {
         }
     }
 
+    /// An ACK that came at `came_at`, and waited until now, opens a window that was the limit.
+    pub(super) fn note_late_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, came_at: Nanos) {
+        if self.pacing.limited_by != LimitedBy::Cwnd {
+            return;
+        }
+        let late = ctx
+            .now
+            .saturating_sub(came_at.max(self.pacing.last_sent_at));
+        if late > LATE_MIN {
+            self.note_lost_time(ctx, late, PassReason::LateWorker);
+        }
+    }
+
     /// So much of the flow's time was lost in the box.
     pub(super) fn note_lost_time<P: Pool>(
         &mut self,
@@ -51,15 +64,15 @@ impl Flow {
         let begun = self.cold.transfers.latest();
         let begun = begun.map_or(self.cold.began, |(at, _)| at);
         let least = (LOST_RTTS * self.host.path().srtt).max(LOST_MIN);
+        let much = least.max((ctx.now - begun) / LOST_PARTS);
         // A machine that stood still once may not do so again.
-        let lost = lost.min(least / LOST_TIMES);
+        let lost = lost.min(much / LOST_TIMES);
         let lost_ms = u16::try_from(lost / MILLISECOND).unwrap_or(u16::MAX);
         let trouble = self.hands.trouble.edit();
         trouble.lost_ms = trouble.lost_ms.saturating_add(lost_ms);
         let lost = Nanos::from(trouble.lost_ms) * MILLISECOND;
         let lossy = self.cold.tally.read().lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
-        let much = lost >= least && lost >= (ctx.now - begun) / LOST_PARTS;
-        if much && lossy <= self.board.una() {
+        if lost >= much && lossy <= self.board.una() {
             self.leave(ctx, reason);
         }
     }

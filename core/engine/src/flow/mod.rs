@@ -62,6 +62,7 @@ use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 use copies::Copies;
 pub(crate) use copies::Sequel;
 pub(crate) use data::AHEAD_MAX;
+use distance::known_micros;
 use edge::Growth;
 pub(crate) use export::FlowAlgorithm;
 use gaps::Gaps;
@@ -252,11 +253,16 @@ impl Flow {
         mut verdict: Verdict,
         ctx: &mut Context<'_, P>,
         now: Nanos,
+        handshake_rtt: Option<Nanos>,
     ) -> Self {
         verdict.algorithm = verdict.algorithm.newest();
         let watches = verdict.mode != Mode::Enforce;
+        let mut path = Path::new(setup.mss);
+        if let Some(rtt) = handshake_rtt {
+            path.on_handshake_rtt(rtt, now);
+        }
         Flow {
-            host: Host::new(verdict.algorithm, Path::new(setup.mss), setup.seed),
+            host: Host::new(verdict.algorithm, path, setup.seed),
             board: Scoreboard::default(),
             view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
             pacing: Pacing {
@@ -286,7 +292,7 @@ impl Flow {
                 gaps: Spare::default(),
                 growth: Spare::default(),
                 marks: Spare::default(),
-                handshake_us: 0,
+                handshake_us: handshake_rtt.map_or(0, known_micros),
                 template: None,
             }),
             setup,

@@ -83,14 +83,18 @@ impl Flow {
         ctx.swallow(pkt, Fate::Policed);
     }
 
-    /// A flow in its sender's hands is repaired by it, but not twice in half a round trip.
+    /// A flow in its sender's hands is repaired by it, but not twice in half a round trip. When the box has sent it last says
+    /// nothing: the sender has not seen that.
     fn repeats_too_soon(&self, now: Nanos, start: u64, end: u64) -> bool {
-        if end > self.board.nxt() || self.in_charge() || self.host.path().min_rtt == Nanos::MAX {
+        if end > self.board.nxt()
+            || self.in_charge()
+            || self.host.path().recent_min_rtt() == Nanos::MAX
+        {
             return false;
         }
         let piece = self.board.index_of(start.max(self.board.una()));
         piece.is_some_and(|index| {
-            self.board.piece(index).sent_at + self.host.path().min_rtt / 2 > now
+            self.board.piece(index).arrived_at + self.host.path().recent_min_rtt() / 2 > now
         })
     }
 

@@ -246,7 +246,8 @@ impl Flow {
         };
         if self.verdict.headroom && control.phase == Phase::Startup {
             // Where a queue stands, a burst shows nothing more, and overflows it.
-            let queue_stands = path.srtt > path.min_rtt + path.min_rtt / BURST_RTT_PARTS;
+            let least = path.recent_min_rtt();
+            let queue_stands = path.srtt > least + least / BURST_RTT_PARTS;
             let burst = || match queue_stands {
                 true => rate,
                 false => rate.max(by_window(800)),

@@ -18,7 +18,7 @@ const LONGER_IN_PART: f64 = 60.0;
 /// takes that for a round trip (as Linux does), and each of its next time-outs lasts as long.
 const LONGER_IN_BLACK_HOLE: f64 = 600.0;
 /// A run that is slow is compared with so many in which chance falls otherwise.
-const OTHER_CHANCES: u64 = 200;
+const OTHER_CHANCES: u64 = 1000;
 /// Of the windows in these scenarios.
 const MAX_SCALE: u32 = 11;
 

@@ -18,7 +18,7 @@ pub(crate) struct Piece {
     /// The packet, held for transmission and repair. `None`: nothing is held (observing, budget
     /// exhausted, or the sender has not sent this part through here).
     pub pkt: Option<Pkt>,
-    /// When it came from the sender.
+    /// When it came from the sender, the last time that it was not absorbed.
     pub arrived_at: Nanos,
     /// Last transmission, 0 before the first.
     pub sent_at: Nanos,

@@ -112,6 +112,11 @@ impl Scoreboard {
         self.hold.get_mut(index).cwr = cwr;
     }
 
+    /// Its sender, who has the flow in its hands, has sent it again.
+    pub(crate) fn came_again(&mut self, index: usize, now: Nanos) {
+        self.hold.get_mut(index).arrived_at = now;
+    }
+
     /// Takes the packet out of the record: the caller frees it and says so by [`Scoreboard::freed`].
     pub(crate) fn take_packet(&mut self, index: usize) -> Option<Pkt> {
         self.hold.get_mut(index).pkt.take()
