@@ -1,8 +1,10 @@
 //! DCTCP and Prague end to end: ECT on data, a link that marks at a threshold, a receiver that echoes
 //! each mark (RFC 8257 §3.2), and a sender that counts them.
 
+use windlass_cc::AlgorithmId;
+use windlass_engine::{Limits, Verdict};
 use windlass_sim::tcp::ServerAlgorithm;
-use windlass_sim::{Scenario, Wire, World};
+use windlass_sim::{EngineBox, Middlebox, Scenario, Side, Wire, World};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
@@ -11,7 +13,7 @@ const RATE: u64 = 6_250_000;
 
 /// A download without end over 50 Mbit/s with a deep queue that marks from `mark_bytes` on.
 fn marked_path(name: &str, rtt_ms: f64, mark_bytes: u64) -> Scenario {
-    let id: windlass_cc::AlgorithmId = name.parse().expect("a registered algorithm");
+    let id: AlgorithmId = name.parse().expect("a registered algorithm");
     let mut scenario = Scenario::download(200_000_000, 50.0, rtt_ms);
     scenario.server.algorithm = ServerAlgorithm::Native(id.into());
     scenario.server.ecn = true;
@@ -52,7 +54,7 @@ fn watch(world: &mut World, span: u64) -> Seen {
 fn dctcp_in_the_box_counts_marks() {
     let mut scenario = marked_path("dctcp", 10.0, 6_250 + 3 * 1_500);
     scenario.connections[0] = windlass_sim::Connection::download(50_000_000);
-    let dctcp: windlass_cc::AlgorithmId = "dctcp".parse().expect("a registered algorithm");
+    let dctcp: AlgorithmId = "dctcp".parse().expect("a registered algorithm");
     let time = |id: windlass_cc::AlgorithmId| {
         let verdict = windlass_engine::Verdict::enforce(id);
         let limits = windlass_engine::Limits::default();
@@ -162,5 +164,75 @@ fn prague_fills_the_link_with_a_shallow_queue() {
         assert!(seen.used > 0.99, "{seen:?}");
         assert!(seen.srtt_ms < rtt_ms + 3.0, "{seen:?}");
         assert!((0.01..0.15).contains(&seen.marked), "{seen:?}");
+    }
+}
+
+/// A box whose client's packets stay in the network from `from` to `to`.
+struct Late {
+    inner: Box<dyn Middlebox>,
+    from: u64,
+    to: u64,
+    kept: Vec<Vec<u8>>,
+}
+
+impl Middlebox for Late {
+    fn on_frame(&mut self, now: u64, from: Side, frame: Vec<u8>, out: &mut Vec<(Side, Vec<u8>)>) {
+        let late = from == Side::Outside && (self.from..self.to).contains(&now);
+        match late {
+            true => self.kept.push(frame),
+            false => self.inner.on_frame(now, from, frame, out),
+        }
+    }
+
+    fn poll_at(&self) -> Option<u64> {
+        let kept = (!self.kept.is_empty()).then_some(self.to);
+        self.inner.poll_at().into_iter().chain(kept).min()
+    }
+
+    fn on_timer(&mut self, now: u64, out: &mut Vec<(Side, Vec<u8>)>) {
+        if now >= self.to {
+            for frame in std::mem::take(&mut self.kept) {
+                let from = Side::Outside;
+                self.inner.on_frame(now, from, frame, out);
+            }
+        }
+        self.inner.on_timer(now, out);
+    }
+
+    fn held_packets(&self) -> usize {
+        self.inner.held_packets()
+    }
+
+    fn counters(&self) -> Vec<(String, u64)> {
+        self.inner.counters()
+    }
+}
+
+/// Every packet is marked, so the window is a segment or two, and pacing keeps it. ACKs that come late make the smoothed round trip long,
+/// and what is paced by it brings a new sample only once in such a round trip.
+#[test]
+fn a_small_window_does_not_wait_for_a_late_ack_twice() {
+    let mut scenario = marked_path("dctcp", 2.0, 1);
+    scenario.down.rate_bytes_per_s = Some(RATE / 10);
+    scenario.connections[0] = windlass_sim::Connection::download(1_500_000);
+    let dctcp: AlgorithmId = "dctcp".parse().expect("a registered algorithm");
+    let seconds = |late_ms: u64, phase_ms: u64| {
+        let inner = EngineBox::new(Box::new(Verdict::enforce(dctcp)), Limits::default(), 1);
+        let from = SECOND + phase_ms * MILLISECOND;
+        let mut middle = Late {
+            inner: Box::new(inner),
+            from,
+            to: from + late_ms * MILLISECOND,
+            kept: Vec::new(),
+        };
+        let outcome = windlass_sim::run(&scenario, &mut middle);
+        outcome.assert_intact(&scenario);
+        outcome.seconds
+    };
+    for (late_ms, most_s) in [(200, 0.06), (3000, 0.4)] {
+        for phase_ms in 0..12 {
+            let more = seconds(late_ms, phase_ms) - seconds(0, phase_ms) - late_ms as f64 / 1e3;
+            assert!(more < most_s, "{late_ms} ms late cost {more} s more");
+        }
     }
 }

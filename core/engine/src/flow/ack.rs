@@ -160,7 +160,7 @@ impl Flow {
         let (at, sent_at) = (score.ack.at(), piece.sent_at);
         let once = self
             .board
-            .note_delivery(at, &piece, self.host.path().min_rtt);
+            .note_delivery(at, &piece, self.host.path().recent_min_rtt());
         let delivery = Delivery {
             bytes: piece.len(),
             sent_at,

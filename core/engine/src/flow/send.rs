@@ -24,6 +24,9 @@ const OLD_TSVAL_TRANSMISSIONS: u8 = 2;
 /// A queue stands where the RTT has grown by this part.
 const BURST_RTT_PARTS: Nanos = 2;
 
+/// By so much the smoothed RTT may lag behind the newest one, in which a window is paced.
+const LAG_MAX: u64 = 2;
+
 impl Flow {
     /// Sends what may be sent now.
     pub(crate) fn pump<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
@@ -242,7 +245,8 @@ impl Flow {
         let rate = match control.pacing_rate {
             // The smoothed RTT lags behind the queue that such flows make: all would swing together.
             None if small => rate_by_window(control.cwnd, 100, path.latest_rtt),
-            _ => wanted_rate(&control, path.srtt),
+            // After ACKs that came late it is long for many round trips, each as long as the pacing makes it.
+            _ => wanted_rate(&control, path.srtt.min(LAG_MAX * path.latest_rtt)),
         };
         if self.verdict.headroom && control.phase == Phase::Startup {
             // Where a queue stands, a burst shows nothing more, and overflows it.

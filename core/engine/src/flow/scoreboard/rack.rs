@@ -130,13 +130,13 @@ impl Rack {
 
     /// RFC 8985 §6.2 step 4: how long reordering is waited for.
     pub(crate) fn reordering_window(&self, path: &Path, in_recovery: bool, sacked: u64) -> Nanos {
-        if path.min_rtt == Nanos::MAX {
+        if path.recent_min_rtt() == Nanos::MAX {
             return 0;
         }
         if !self.reordering_seen && (in_recovery || sacked >= DUP_THRESH * u64::from(path.mss)) {
             return 0;
         }
-        (u64::from(self.reo_wnd_mult) * path.min_rtt / 4).min(path.srtt)
+        (u64::from(self.reo_wnd_mult) * path.recent_min_rtt() / 4).min(path.srtt)
     }
 
     /// A DSACK was received: a retransmission was not needed (step 4, `dsack_round`).
