@@ -237,7 +237,7 @@ impl CongestionControl for Bbr {
                 reached: known,
             },
             least: MinRtt {
-                rtt: path.recent_min_rtt(),
+                rtt: path.min_rtt,
                 stamp: None,
                 probe_done: None,
                 probe_round_done: false,

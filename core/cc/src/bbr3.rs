@@ -228,7 +228,7 @@ impl CongestionControl for Bbr3 {
         self.check_startup_loss(event, sample.as_ref(), path);
         self.check_drain_done(event, path);
         self.update_cycle(event, sample.as_ref(), path);
-        self.update_min_rtt(event);
+        self.update_min_rtt(event, path);
         self.check_probe_rtt(event, path);
         self.advance_latest_signals(sample.as_ref());
         self.model.bw = self.max_bw().min(self.model.bw_shortterm);

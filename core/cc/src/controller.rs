@@ -269,7 +269,7 @@ impl Controller {
         self.failed = None;
         let path = &Path {
             // It may have become longer since its least RTT was measured.
-            min_rtt: path.recent_min_rtt(),
+            min_rtt: path.recent_data_rtt(),
             starting: self.is_starting(path),
             roomy: self.leaves_room(path),
             ..*path

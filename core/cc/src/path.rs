@@ -7,6 +7,9 @@ use crate::{ByteRate, Nanos, RateSample};
 /// What is measured is of late for so long at most (BBR's `MinRTTFilterLen`), ns.
 const RECENT: Nanos = 10 * crate::SECOND;
 
+/// A handshake takes some time, even if the clock has not seen it, ns.
+const HANDSHAKE_RTT_MIN: Nanos = 1_000;
+
 /// The smallest RTT of late.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recent {
@@ -28,7 +31,11 @@ impl Recent {
     /// Takes an RTT sample in that came at `now`.
     pub fn on_rtt(&mut self, rtt: Nanos, now: Nanos) {
         if now >= self.until {
-            self.halves = [self.halves[1], Nanos::MAX];
+            let before = match now < self.until + RECENT / 2 {
+                true => self.halves[1],
+                false => Nanos::MAX,
+            };
+            self.halves = [before, Nanos::MAX];
             self.until = now + RECENT / 2;
         }
         self.halves[1] = self.halves[1].min(rtt);
@@ -149,7 +156,7 @@ impl Path {
     /// [`Path::recent_min_rtt`] has it, which says whether a queue stands. Algorithms that measure the queue of their own data measure it
     /// against [`Path::min_rtt`], as in Linux 6.12 (`tcp_min_rtt` has the handshake, `pkts_acked` does not).
     pub fn on_handshake_rtt(&mut self, rtt: Nanos, now: Nanos) {
-        self.recent.on_rtt(rtt, now);
+        self.recent.on_rtt(rtt.max(HANDSHAKE_RTT_MIN), now);
     }
 
     /// Smallest RTT of the last five to ten seconds, the handshake's too: that of the flow, unless its path has become longer.
@@ -159,6 +166,11 @@ impl Path {
             Nanos::MAX => self.min_rtt,
             recent => recent,
         }
+    }
+
+    /// The same of data alone: [`Path::min_rtt`] for somebody who goes on from here.
+    pub fn recent_data_rtt(&self) -> Nanos {
+        self.recent_min_rtt().max(self.min_rtt)
     }
 
     /// What the path can carry has been found out.

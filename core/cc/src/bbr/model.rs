@@ -113,7 +113,11 @@ impl Bbr {
         if let Some(rtt) = event.rtt
             && (rtt < self.least.rtt || expired)
         {
-            self.least.rtt = rtt;
+            self.least.rtt = match self.least.rtt {
+                // Linux `bbr_init`: the handshake's, while that is of late.
+                Nanos::MAX => rtt.min(path.recent_min_rtt()),
+                _ => rtt,
+            };
             self.least.stamp = Some(now);
         }
         if expired && !self.idle_restart && self.mode != Mode::ProbeRtt {

@@ -159,6 +159,27 @@ fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
     assert!((1_900_000..2_500_000).contains(&rate), "{rate}");
 }
 
+/// Linux `bbr_init`: the least RTT is the handshake's, where the first data wait in a queue of others.
+#[test]
+fn the_handshake_is_the_least_rtt_at_first() {
+    for (known, least) in [(true, RTT), (false, 3 * RTT)] {
+        let mut path = Path::new(MSS as u32);
+        if known {
+            path.on_handshake_rtt(RTT, 0);
+        }
+        let mut bbr = Bbr::new(&path, &BbrParameters::default(), 3);
+        path.on_rtt(3 * RTT);
+        path.recent.on_rtt(3 * RTT, 4 * RTT);
+        let event = AckEvent {
+            rtt: Some(3 * RTT),
+            now: 4 * RTT,
+            ..AckEvent::default()
+        };
+        bbr.update_min_rtt(&event, &path);
+        assert_eq!(bbr.least.rtt, least);
+    }
+}
+
 /// Nine rounds in which a fifth is lost, with this RTT; after each, the rate that a policer is believed to enforce.
 fn lossy_rounds(
     policer: &mut Policer,

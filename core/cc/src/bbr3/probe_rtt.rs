@@ -4,7 +4,7 @@ use super::{Bbr3, PROBE_RTT_CWND_GAIN, State};
 use crate::{AckEvent, Nanos, Path};
 
 impl Bbr3 {
-    pub(super) fn update_min_rtt(&mut self, event: &AckEvent) {
+    pub(super) fn update_min_rtt(&mut self, event: &AckEvent, path: &Path) {
         let now = event.now;
         let (m, p) = (&mut self.min_rtt, &self.parameters);
         m.probe_expired = now
@@ -13,7 +13,11 @@ impl Bbr3 {
         if let Some(rtt) = event.rtt
             && (rtt < m.probe_delay || m.probe_expired)
         {
-            m.probe_delay = rtt;
+            m.probe_delay = match m.value {
+                // The handshake's, while that is of late.
+                Nanos::MAX => rtt.min(path.recent_min_rtt()),
+                _ => rtt,
+            };
             m.probe_stamp = now;
         }
         let expired = now > m.stamp.saturating_add(p.min_rtt_filter_ms.nanos());

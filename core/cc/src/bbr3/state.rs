@@ -99,7 +99,7 @@ pub(super) struct MinRtt {
 impl MinRtt {
     pub(super) fn new(path: &Path) -> Self {
         MinRtt {
-            value: path.recent_min_rtt(),
+            value: path.min_rtt,
             stamp: 0,
             probe_delay: Nanos::MAX,
             probe_stamp: 0,

@@ -255,9 +255,11 @@ impl Conn {
         };
         verdict.algorithm = introduced.algorithms[side.index()].unwrap_or(verdict.algorithm);
         let setup = self.setup(side, &verdict);
-        let handshake_rtt = self.ends[side.index()].handshake_rtt.get();
-        let mut flow = Box::new(Flow::new(setup, verdict, ctx, ctx.now, handshake_rtt));
+        let mut flow = Box::new(Flow::new(setup, verdict, ctx, ctx.now, None));
         flow.begin_on(told, ctx.now);
+        if let Some(rtt) = self.ends[side.index()].handshake_rtt.get() {
+            flow.recall_handshake_rtt(rtt);
+        }
         if let Some(rtt) = self.ends[side.other().index()].handshake_rtt.get() {
             flow.set_near_rtt(rtt);
         }

@@ -285,7 +285,9 @@ impl Flow {
         }
         self.update_pacing();
         self.note_lost_time(ctx, held_in_vain, PassReason::WrongGuess);
-        self.note_late_ack(ctx, score.ack.at());
+        if news {
+            self.note_late_ack(ctx, score.ack.at());
+        }
         self.consider_take_over(ctx);
         if news {
             self.arm_timers_on_ack(now);

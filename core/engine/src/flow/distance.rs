@@ -9,6 +9,11 @@ impl Flow {
     /// From the SYN of the sender to its answer, if neither was sent again.
     pub(crate) fn set_handshake_rtt(&mut self, rtt: Nanos, now: Nanos) {
         self.host.path_mut().on_handshake_rtt(rtt, now);
+        self.recall_handshake_rtt(rtt);
+    }
+
+    /// The same of a handshake that was long ago: it says how far away the ends are, and not whether a queue stands now.
+    pub(crate) fn recall_handshake_rtt(&mut self, rtt: Nanos) {
         self.cold.handshake_us = known_micros(rtt);
     }
 

@@ -38,9 +38,12 @@ impl Flow {
         }
     }
 
-    /// An ACK that came at `came_at`, and waited until now, opens a window that was the limit.
+    /// An ACK that came at `came_at`, and waited until now, opens a window that was the limit. What leaves by it is sent next, so the others
+    /// that have waited with it count from then on.
     pub(super) fn note_late_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, came_at: Nanos) {
-        if self.pacing.limited_by != LimitedBy::Cwnd {
+        let mss = u64::from(self.host.path().mss);
+        let opens = self.board.pipe() + mss <= self.window_in_flight();
+        if self.pacing.limited_by != LimitedBy::Cwnd || !opens {
             return;
         }
         let late = ctx

@@ -31,11 +31,11 @@ impl FlowIntroduction {
         }
     }
 
-    /// No round trip takes an hour.
+    /// No round trip takes an hour. Of one that was measured, the least is known.
     pub(crate) fn is_sound(&self) -> bool {
         const MOST: Nanos = 3_600 * SECOND;
         let times = [self.srtt, self.rttvar, self.max_rtt];
-        let least = self.min_rtt <= MOST || self.min_rtt == Nanos::MAX;
+        let least = self.min_rtt <= MOST || self.srtt == 0;
         least && times.iter().all(|time| *time <= MOST) && self.max_bw <= u64::MAX / 16
     }
 
@@ -53,7 +53,7 @@ impl Flow {
             settings: Some(self.verdict.algorithm.by_name()),
             srtt: path.srtt,
             rttvar: path.rttvar,
-            min_rtt: path.recent_min_rtt(),
+            min_rtt: path.recent_data_rtt(),
             max_rtt: path.max_rtt,
             max_bw: path.max_bw,
         })

@@ -28,8 +28,12 @@ impl Flow {
         if self.verdict.feedback != Feedback::Boxes {
             return Nanos::MAX;
         }
-        match (self.near_rtt(), self.host.path().recent_min_rtt()) {
-            (0, _) | (_, Nanos::MAX) => Nanos::MAX,
+        let far = match self.host.path().recent_min_rtt() {
+            Nanos::MAX => self.handshake_rtt(),
+            measured => measured,
+        };
+        match (self.near_rtt(), far) {
+            (0, _) | (_, 0) => Nanos::MAX,
             (near, far) => near + far,
         }
     }

@@ -98,7 +98,7 @@ impl Flow {
     /// What may be in flight. A window below two segments is kept by pacing and not by waiting: with
     /// one segment in flight at a time, every one would wait for the receiver's delayed ACK. After a
     /// time-out there is no such hurry.
-    fn window_in_flight(&self) -> u64 {
+    pub(super) fn window_in_flight(&self) -> u64 {
         let cwnd = self.host.control().cwnd;
         let pair = 2 * u64::from(self.host.path().mss);
         match self.keeps_small_window_by_pacing(cwnd) {

@@ -1,0 +1,25 @@
+//! 30 and 60 downloads at once in virtual time, by the bars of experiments/crowd.toml: none stands still while the others run.
+
+mod bars;
+
+use windlass_cc::Catalog;
+use windlass_experiment::{Experiment, Settings};
+
+const FILE: &str = include_str!("../../../experiments/crowd.toml");
+const ALL: &str = "flows.download.count = [10, 30, 60, 120]";
+const FEWER: &str = "flows.download.count = [30, 60]";
+
+#[test]
+fn many_downloads_at_once_are_as_fast_as_from_servers_with_bbr() {
+    assert!(FILE.contains(ALL));
+    let settings = Settings::default();
+    let read = Experiment::parse(
+        &FILE.replace(ALL, FEWER),
+        "crowd.toml",
+        settings,
+        &Catalog::new(),
+    );
+    let experiment = read.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(experiment.checks.len(), 3);
+    bars::hold(experiment, &["cubic", "bbr", "box-bbr"]);
+}
