@@ -234,6 +234,16 @@ impl Service {
         );
         program::stdout(&answer)
     }
+
+    /// Until an event of this kind has been told.
+    fn waits_for_event(&self, kind: &str) {
+        let wanted = format!("\"kind\":\"{kind}\"");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while !self.ask(&["events", "-j"]).contains(&wanted) {
+            assert!(Instant::now() < deadline, "no {kind}: {}", self.said());
+            thread::sleep(Duration::from_millis(100));
+        }
+    }
 }
 
 impl Drop for Service {
@@ -330,8 +340,10 @@ fn a_worker_that_stands_still_starves_the_watchdog_and_the_last_events_are_told(
     assert!(!service.hears("WATCHDOG=1", limit), "nobody else feeds it");
     let said = service.said();
     assert!(said.contains("worker 0 has not got on for "), "{said}");
+    service.waits_for_event("worker_stopped");
     drop(stopped);
     assert!(service.hears("WATCHDOG=1", limit), "it works again");
+    service.waits_for_event("worker_returned");
     // What systemd does when the watchdog starves.
     kill(service.pid(), Signal::SIGABRT).unwrap();
     let ended = service.ended_within(Duration::from_secs(10));

@@ -16,7 +16,7 @@ labels! {
     pub enum HandBack {
         /// Its sender has run into a time-out, or repeats what lies behind the hole.
         SenderTimedOut = "sender_timed_out",
-        /// Its sender has repeated a segment that the box had sent three times in vain.
+        /// Its sender has repeated a segment that the box had sent eight times in vain.
         SenderRepeats = "sender_repeats",
         /// Its sender cuts its segments anew, because the path's MTU has become smaller.
         Resegmented = "resegmented",

@@ -21,6 +21,9 @@ pub const CLEAN: Path = Path {
     queue_bdp: 1.0,
 };
 
+/// The server of an upload answers with less, bytes.
+const ANSWER_MAX: u64 = 100_000;
+
 /// Two, so that the link knows the transfers' packets from a flood's answers and drops these.
 const CLIENTS: usize = 2;
 
@@ -121,6 +124,7 @@ impl Bed {
         let flows = shown.as_array().expect("flows");
         let governed = |flow: &&Value| {
             flow["sender"] == "inside"
+                && flow["bytes_acked"].as_u64() > Some(ANSWER_MAX)
                 && flow["passed"].is_null()
                 && flow["in_senders_hands"] == false
         };

@@ -120,13 +120,17 @@ fn run(middle: Middle, stops: Stops) -> Round {
 /// One stop, and how long after it everything is followed again.
 fn stop(daemon: &Daemon, time: Duration, number: usize) -> Duration {
     println!("stop {number}");
+    let sight = || {
+        let counters = daemon.counters();
+        ["sight_lost", "sight_regained"].map(|name| counter(&counters, "engine", name))
+    };
+    let [lost_before, _] = sight();
     daemon.stop_for(time);
     println!("goes on");
     let begin = Instant::now();
     let again = wait_until(AGAIN_LIMIT, || {
-        let counters = daemon.counters();
-        let engine = |name| counter(&counters, "engine", name);
-        engine("sight_lost") > 0 && engine("sight_lost") == engine("sight_regained")
+        let [lost, regained] = sight();
+        lost > lost_before && lost == regained
     });
     if again.is_none() {
         println!("stop {number}: not governed again: {}", daemon.counters());
