@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 
 use super::Lab;
 
-/// A transfer that stands still for so long has failed.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// A transfer that stands still for so long has failed. A server that has had no ACK for 13 s tries again after 26.
+const PATIENCE: Duration = Duration::from_secs(40);
 /// One write of the server, bytes; one a millisecond makes 256 Mbit/s.
 const CHUNK: usize = 32_768;
 

@@ -285,9 +285,7 @@ impl Flow {
         }
         self.update_pacing();
         self.note_lost_time(ctx, held_in_vain, PassReason::WrongGuess);
-        if news {
-            self.note_late_ack(ctx, score.ack.at());
-        }
+        self.note_late_ack(ctx, &score.ack);
         self.consider_take_over(ctx);
         if news {
             self.arm_timers_on_ack(now);

@@ -3,6 +3,7 @@
 //! it then. Repairs that were not needed are no reason: they come from packets that overtake each other, and hurt a
 //! sender's own congestion control more.
 
+use windlass_cc::host::Ack;
 use windlass_cc::{MILLISECOND, Nanos};
 
 use super::{Flow, LimitedBy};
@@ -38,17 +39,17 @@ impl Flow {
         }
     }
 
-    /// An ACK that came at `came_at`, and waited until now, opens a window that was the limit. What leaves by it is sent next, so the others
+    /// An ACK that delivers something, and waited until now, opens a window that was the limit. What leaves by it is sent next, so the others
     /// that have waited with it count from then on.
-    pub(super) fn note_late_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, came_at: Nanos) {
+    pub(super) fn note_late_ack<P: Pool>(&mut self, ctx: &mut Context<'_, P>, ack: &Ack) {
         let mss = u64::from(self.host.path().mss);
         let opens = self.board.pipe() + mss <= self.window_in_flight();
-        if self.pacing.limited_by != LimitedBy::Cwnd || !opens {
+        let limited = self.pacing.limited_by == LimitedBy::Cwnd;
+        if !limited || !opens || ack.delivered() + ack.acked() == 0 {
             return;
         }
-        let late = ctx
-            .now
-            .saturating_sub(came_at.max(self.pacing.last_sent_at));
+        let since = ack.at().max(self.pacing.last_sent_at);
+        let late = ctx.now.saturating_sub(since);
         if late > LATE_MIN {
             self.note_lost_time(ctx, late, PassReason::LateWorker);
         }
