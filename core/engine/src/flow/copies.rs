@@ -207,10 +207,7 @@ impl Flow {
 
     /// Where the queue at the bottleneck would grow by early copies, they would delay what their sender sends next.
     fn copies_would_queue(&mut self, now: Nanos) -> bool {
-        let round_trip = match self.host.path().recent_min_rtt() {
-            Nanos::MAX => self.handshake_rtt(),
-            measured => measured,
-        };
+        let round_trip = self.far_rtt();
         let known = self.train.as_ref().and_then(|train| train.perhaps());
         let copies = self.copies.edit();
         if known.is_none() && (1..ROOMY_RTT_MIN).contains(&round_trip) {

@@ -27,6 +27,14 @@ impl Flow {
         Nanos::from(self.cold.handshake_us) * NANOS_PER_MICRO
     }
 
+    /// Between the box and the receiver, of late; of the handshake, until data have been acknowledged; 0: unknown.
+    pub(super) fn far_rtt(&self) -> Nanos {
+        match self.host.path().recent_min_rtt() {
+            Nanos::MAX => self.handshake_rtt(),
+            measured => measured,
+        }
+    }
+
     /// Between the box and the sender; 0: unknown.
     pub(super) fn near_rtt(&self) -> Nanos {
         Nanos::from(self.setup.near_us) * NANOS_PER_MICRO

@@ -28,11 +28,7 @@ impl Flow {
         if self.verdict.feedback != Feedback::Boxes {
             return Nanos::MAX;
         }
-        let far = match self.host.path().recent_min_rtt() {
-            Nanos::MAX => self.handshake_rtt(),
-            measured => measured,
-        };
-        match (self.near_rtt(), far) {
+        match (self.near_rtt(), self.far_rtt()) {
             (0, _) | (_, 0) => Nanos::MAX,
             (near, far) => near + far,
         }
