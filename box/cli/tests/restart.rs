@@ -6,6 +6,7 @@ mod netns;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -136,4 +137,43 @@ fn connections_are_governed_again() {
     talk.finish();
     let adopted = daemon.counter("engine", "adopted");
     assert_eq!(adopted, all as u64, "with those that were silent");
+}
+
+/// A guest that is moved to another machine, or a container with a clock of its own: the one process has another clock than the
+/// other and than the kernel. What the first one has written down is of no use to the second, and both measure as ever.
+#[test]
+fn a_process_with_another_clock_begins_anew() {
+    let Some(lab) = lab() else { return };
+    let time_s = ["--time", "--monotonic", "3", "true"];
+    let can = Command::new("unshare").args(time_s).status();
+    if !can.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: needs unshare and time namespaces");
+    }
+    let transfer = {
+        let daemon = Daemon::ahead(&lab, 3, &PLACE);
+        let transfer = Transfer::start(&lab, 8001);
+        transfer.wait_for(2 * MEGABYTE);
+        let flow = daemon.flow(8001);
+        for field in ["min_rtt_us", "srtt_us"] {
+            let us = flow[field].as_u64().expect("an RTT");
+            assert!((1..1_000_000).contains(&us), "{field} {us}");
+        }
+        // It writes down once a second what it knows.
+        thread::sleep(Duration::from_millis(1_700));
+        assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+        transfer
+    };
+    for seconds in [0, 100_000, 0] {
+        let daemon = Daemon::ahead(&lab, seconds, &PLACE);
+        transfer.wait_for(2 * MEGABYTE);
+        let fresh = Transfer::start(&lab, 8100 + (seconds > 0) as u16);
+        fresh.wait_for(2 * MEGABYTE);
+        fresh.finish();
+        let adopted = daemon.counter("engine", "adopted");
+        assert_eq!(adopted, 0, "with a clock that is {seconds} s ahead");
+        thread::sleep(Duration::from_millis(1_700));
+        assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
+    }
+    assert!(transfer.longest_stall() < Duration::from_secs(1));
+    transfer.finish();
 }

@@ -26,6 +26,26 @@ pub(crate) fn clock_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
+/// How far `CLOCK_MONOTONIC` of this process is ahead of the kernel's own, which BPF programs read, ns: by its time namespace
+/// (time_namespaces(7)).
+pub(crate) fn monotonic_ahead_ns() -> i64 {
+    let offsets = std::fs::read_to_string("/proc/self/timens_offsets");
+    offsets.map_or(0, |offsets| monotonic_offset_ns(&offsets))
+}
+
+/// A clock's name, whole seconds and nanoseconds to a line. A clock that is not named is the kernel's.
+fn monotonic_offset_ns(offsets: &str) -> i64 {
+    let words = offsets.lines().map(|line| line.split_whitespace());
+    let offset = words.filter_map(|mut words| {
+        let name = words.next()?;
+        let seconds: i64 = words.next()?.parse().ok()?;
+        let nanos: i64 = words.next()?.parse().ok()?;
+        let whole = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
+        (name == "monotonic").then_some(whole)
+    });
+    offset.last().unwrap_or(0)
+}
+
 /// Gives the calling thread open files of its own, of which it has the standard three at first: it may open as many as
 /// the process may have (`RLIMIT_NOFILE`). Descriptors must neither be brought along nor be handed to other threads: a
 /// number means something else here and there.
@@ -195,5 +215,24 @@ mod tests {
             assert_eq!(near.read(&mut [0]).expect("the end"), 0);
             done.wait();
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_of_a_time_namespace_are_read() {
+        let told = "monotonic           3         5\nboottime          100         0\n";
+        assert_eq!(monotonic_offset_ns(told), 3_000_000_005);
+        // The kernel keeps nanoseconds from 0 to 999,999,999.
+        assert_eq!(
+            monotonic_offset_ns("monotonic -3 999999999"),
+            -2_000_000_001
+        );
+        for none in ["", "boottime 100 0", "monotonic x 0", "monotonic 3"] {
+            assert_eq!(monotonic_offset_ns(none), 0, "{none}");
+        }
     }
 }

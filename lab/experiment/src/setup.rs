@@ -39,6 +39,9 @@ pub fn server_address(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, 0, 1 + index as u8)
 }
 
+/// Bits of the prefix that the addresses of all hosts have.
+pub const HOSTS_PREFIX_BITS: u8 = 15;
+
 /// Address of the client host with this index. One prefix with the servers: 198.18.0.0/15.
 pub fn client_address(index: usize) -> Ipv4Addr {
     Ipv4Addr::new(198, 18, 1, 1 + index as u8)

@@ -38,14 +38,26 @@ impl Daemon {
         Daemon::within(lab, "m", arguments)
     }
 
+    /// With a monotonic clock that is ahead of the machine's by so many seconds (time_namespaces(7)).
+    pub fn ahead(lab: &Lab, seconds: u32, arguments: &[&str]) -> Daemon {
+        let mut command = lab.command("m", "unshare");
+        command.args(["--time", "--monotonic", &seconds.to_string(), PROGRAM]);
+        let arguments = [&["--algorithm", "bbr"], arguments].concat();
+        Daemon::launch(lab, command, "m", &arguments)
+    }
+
     /// In another namespace.
     pub fn within(lab: &Lab, place: &str, arguments: &[&str]) -> Daemon {
+        Daemon::launch(lab, lab.command(place, PROGRAM), place, arguments)
+    }
+
+    /// `command` is the program, in its place.
+    fn launch(lab: &Lab, mut command: Command, place: &str, arguments: &[&str]) -> Daemon {
         let control = lab.folder.path().join(match place {
             "m" => "w.sock".to_owned(),
             other => format!("w-{other}.sock"),
         });
         let plugins = lab.folder.path().join("plugins");
-        let mut command = lab.command(place, PROGRAM);
         command
             .args(["run", "--control"])
             .arg(&control)

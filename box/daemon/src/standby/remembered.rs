@@ -94,7 +94,9 @@ impl Remembered {
         else {
             return Vec::new();
         };
-        if header != self.header || monotonic_ns().saturating_sub(at) > AGE_MAX_NS {
+        // A clock that was ahead of this one is another: nobody knows how old it is.
+        let age = monotonic_ns().checked_sub(at);
+        if header != self.header || age.is_none_or(|age| age > AGE_MAX_NS) {
             return Vec::new();
         }
         let known = all.into_iter().filter_map(|bytes| {

@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::net::Ipv4Addr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,6 +23,10 @@ const SEND_BUFFER_BYTES: i32 = 16 << 20;
 /// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: behind it is the frame's address.
 const ADDRESS_AT: usize = (size_of::<libc::tpacket2_hdr>() + 15) & !15;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
+/// Places in a frame without a tag, and a value.
+const ETHERTYPE_AT: u32 = 12;
+const ETHERTYPE_IPV4: u32 = 0x0800;
+const IPV4_DESTINATION_AT: u32 = 14 + 16;
 
 /// A frame in the ring.
 #[derive(Clone, Copy, Debug)]
@@ -84,6 +89,42 @@ impl Trunk {
             next: 0,
             last_at: 0,
         })
+    }
+
+    /// From now on IPv4 packets to addresses outside of this network do not come, and take no room in the ring.
+    ///
+    /// # Errors
+    /// What `SO_ATTACH_FILTER` refuses.
+    ///
+    /// # Panics
+    /// If the prefix has more than 32 bits.
+    pub fn keep_to(&mut self, network: Ipv4Addr, prefix_bits: u8) -> io::Result<()> {
+        assert!(prefix_bits <= 32, "a prefix of {prefix_bits} bits");
+        let mask = u32::MAX.checked_shl(32 - u32::from(prefix_bits));
+        let mask = mask.unwrap_or(0);
+        let step = |code: u32, jump_if_true, jump_if_false, k| libc::sock_filter {
+            code: code as u16,
+            jt: jump_if_true,
+            jf: jump_if_false,
+            k,
+        };
+        let equal = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+        let load = libc::BPF_LD | libc::BPF_ABS;
+        let end = libc::BPF_RET | libc::BPF_K;
+        let mut steps = [
+            step(load | libc::BPF_H, 0, 0, ETHERTYPE_AT),
+            step(equal, 0, 3, ETHERTYPE_IPV4),
+            step(load | libc::BPF_W, 0, 0, IPV4_DESTINATION_AT),
+            step(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, mask),
+            step(equal, 0, 1, u32::from(network) & mask),
+            step(end, 0, 0, u32::MAX),
+            step(end, 0, 0, 0),
+        ];
+        let program = libc::sock_fprog {
+            len: steps.len() as u16,
+            filter: steps.as_mut_ptr(),
+        };
+        sys::set_option(&self.fd, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER, &program)
     }
 
     /// Hands out up to `max` frames in the order in which they came. Returns how many.

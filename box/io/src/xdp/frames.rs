@@ -14,6 +14,7 @@ use windlass_wire::{Segment, verify_tcp, verify_tcp_parts};
 use super::socket::FRAME_RING_ENTRIES;
 use crate::driver::Shares;
 use crate::memory::Mapping;
+use crate::sys;
 
 /// Frames kept ready for reception, at most.
 pub(crate) const FILL_FRAMES_MAX: u32 = FRAME_RING_ENTRIES / 2;
@@ -87,6 +88,8 @@ pub(crate) struct Frames {
     shares: Shares,
     /// In front of packets whose arrival is told.
     mark: u64,
+    /// How far the clock of this process is ahead of the program's, ns.
+    ahead_ns: i64,
     frames: Vec<Frame>,
     free: Vec<u32>,
     held: u32,
@@ -102,6 +105,7 @@ impl Frames {
             frame_size,
             shares: Shares::of(count, FILL_FRAMES_MAX),
             mark: mark(seed),
+            ahead_ns: sys::monotonic_ahead_ns(),
             frames: vec![FREE; count as usize],
             free: (0..count).rev().collect(),
             held: 0,
@@ -127,6 +131,7 @@ impl Frames {
             frame_size,
             shares: Shares::of(count, FILL_FRAMES_MAX),
             mark: mark(seed),
+            ahead_ns: sys::monotonic_ahead_ns(),
             frames,
             held: state.used.len() as u32,
             free: state.free,
@@ -355,7 +360,10 @@ impl Pool for Frames {
             .memory
             .bytes(self.offset(pkt.0) + before, ARRIVAL_BYTES);
         let word = |at: usize| told[at..at + 8].try_into().map(u64::from_ne_bytes);
-        let (mark, at) = (word(0).ok()?, word(8).ok()?);
+        let (mark, at) = (
+            word(0).ok()?,
+            word(8).ok()?.checked_add_signed(self.ahead_ns)?,
+        );
         let age = now.checked_sub(at)?;
         (mark == self.mark && age < ARRIVAL_MAX_AGE_NS).then_some(at)
     }

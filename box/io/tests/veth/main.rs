@@ -314,3 +314,36 @@ fn a_trunk_sees_every_interface_and_when_frames_came() {
     assert!(trunk.send(ports[0], &frame, &offload).expect("sent"));
     assert!(trunk.send(ports[1] + 1000, &frame, &offload).is_err());
 }
+
+#[test]
+fn a_trunk_that_is_kept_to_a_network_sees_nothing_for_others() {
+    let Some(lab) = Lab::new(1500) else { return };
+    let mut trunk = lab.within("m", || packet::Trunk::open().expect("a trunk"));
+    trunk.keep_to(A, 24).expect("a filter");
+    let frame = |ethertype: [u8; 2], destination: [u8; 4]| {
+        let mut frame = vec![0x02; 64];
+        frame[12..14].copy_from_slice(&ethertype);
+        frame[30..34].copy_from_slice(&destination);
+        frame
+    };
+    let (ipv4, other) = ([8, 0], [0x12, 0x34]);
+    let kept = [
+        frame(ipv4, A.octets()),
+        frame(ipv4, B.octets()),
+        frame(other, [11, 1, 1, 1]),
+    ];
+    let frames = [&kept[..1], &[frame(ipv4, [10, 79, 1, 1])], &kept[1..]].concat();
+    let sent = lab.within("a", move || {
+        let mut out = packet::Injector::open("a0").expect("an interface");
+        out.send(&frames).expect("sent")
+    });
+    assert_eq!(sent, 4);
+    let mut seen = Vec::new();
+    trunk.receive(usize::MAX, |taken| {
+        // The hosts' own IPv6 goes on meanwhile.
+        if taken.bytes[..12] == [0x02; 12] {
+            seen.push(taken.bytes.to_vec());
+        }
+    });
+    assert_eq!(seen, kept);
+}

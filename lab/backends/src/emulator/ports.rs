@@ -4,7 +4,7 @@ use std::net::Ipv4Addr;
 
 use anyhow::{Context, Result, bail};
 use windlass_experiment::Setup;
-use windlass_experiment::setup::{Pair, client_address, server_address};
+use windlass_experiment::setup::{HOSTS_PREFIX_BITS, Pair, client_address, server_address};
 use windlass_io::interface::index;
 use windlass_io::packet::{Taken, Trunk};
 use windlass_sim::network::Toward;
@@ -60,6 +60,15 @@ impl Ends {
                 trunk: Trunk::open().context("cannot open the emulator's packet socket")?,
             })
         })
+    }
+
+    /// Packets to addresses that are no host's do not come, and cost the emulator nothing.
+    ///
+    /// # Errors
+    /// When the kernel takes no filter.
+    pub fn keep_to_hosts(&mut self) -> Result<()> {
+        let kept = self.trunk.keep_to(server_address(0), HOSTS_PREFIX_BITS);
+        kept.context("cannot filter what the emulator receives")
     }
 
     /// Throws away what has come since an emulator ran on them. How many packets came from the box.

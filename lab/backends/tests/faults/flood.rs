@@ -140,12 +140,25 @@ impl Generator {
                 let real = self.real.get(number * 7 % self.real.len().max(1));
                 self.maker.make(frame, real.map_or(&[], Vec::as_slice));
             }
-            count += self.out.send(&frames)? as u64;
+            count += self.send(&frames)?;
         }
         Ok(Sent {
             frames: count,
             took: begin.elapsed(),
         })
+    }
+
+    /// How many frames the interface has taken, all of them if nobody ends the flood. While it takes none, the generator
+    /// sleeps: it shares the processors with those whom it floods, and would only wear them out.
+    fn send(&mut self, frames: &[Vec<u8>]) -> Result<u64> {
+        let mut sent = 0;
+        while sent < frames.len() && !self.stop.load(Ordering::Relaxed) {
+            match self.out.send(&frames[sent..])? {
+                0 => std::thread::sleep(NAP),
+                some => sent += some,
+            }
+        }
+        Ok(sent as u64)
     }
 
     /// Takes what the client has sent; the newest packets replace the oldest.

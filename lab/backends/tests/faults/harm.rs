@@ -13,6 +13,7 @@ use windlass_lab::topology::{INSIDE, OUTSIDE};
 use windlass_sim::Rng;
 
 use crate::bed::{Bed, config, wait_until};
+use crate::clock::{Clock, STEPS_S};
 use crate::daemon::Daemon;
 use crate::flood::{Flood, Plan};
 use crate::frames::Kind;
@@ -51,10 +52,11 @@ pub enum Fault {
     DeletedBridge,
     DeletedInterface,
     Squeeze,
+    ClockStep,
 }
 
 impl Fault {
-    pub const ALL: [Fault; 13] = [
+    pub const ALL: [Fault; 14] = [
         Fault::Kill,
         Fault::Terminate,
         Fault::Stop,
@@ -68,6 +70,7 @@ impl Fault {
         Fault::DeletedBridge,
         Fault::DeletedInterface,
         Fault::Squeeze,
+        Fault::ClockStep,
     ];
 }
 
@@ -77,6 +80,8 @@ pub struct Harm {
     disk: Disk,
     bed: Bed,
     load: Arc<Load>,
+    /// The box's, where there can be one.
+    clock: Option<Clock>,
     /// How often the box has ended without being asked to.
     pub ended: u32,
 }
@@ -85,10 +90,12 @@ impl Harm {
     pub fn new(mut bed: Bed) -> Result<Harm> {
         let disk = Disk::mount(&bed.lab.folder.path().join("disk"))?;
         let load = Arc::new(Load::start(&bed.lab)?);
-        bed.daemon = Some(start(&bed, &disk));
+        let clock = Clock::make(bed.lab.folder.path());
+        bed.daemon = Some(start(&bed, &disk, clock.as_ref()));
         Ok(Harm {
             bed,
             load,
+            clock,
             disk,
             ended: 0,
         })
@@ -128,8 +135,20 @@ impl Harm {
             Fault::DeletedBridge => self.delete_bridge(some_time),
             Fault::DeletedInterface => self.delete_interface(some_time),
             Fault::Squeeze => self.squeeze(some_time).expect("a memory cgroup"),
+            Fault::ClockStep => self.set_clock(random),
         }
         self.revive();
+    }
+
+    fn start(&self) -> Daemon {
+        start(&self.bed, &self.disk, self.clock.as_ref())
+    }
+
+    /// It stays so until the next time, in whichever process.
+    fn set_clock(&self, random: &mut Rng) {
+        if let Some(clock) = &self.clock {
+            clock.set(STEPS_S[random.between(0, STEPS_S.len() as u64 - 1) as usize]);
+        }
     }
 
     fn daemon(&self) -> &Daemon {
@@ -142,7 +161,7 @@ impl Harm {
         let daemon = self.bed.daemon.as_mut().expect("one that runs");
         let ended = wait_until(END_LIMIT, || !daemon.runs());
         assert!(ended.is_some(), "{signal} does not end it");
-        self.bed.daemon = Some(start(&self.bed, &self.disk));
+        self.bed.daemon = Some(self.start());
     }
 
     /// Another one if it has ended.
@@ -152,7 +171,7 @@ impl Harm {
         {
             self.ended += 1;
             println!("the box has ended: {}", daemon.said());
-            self.bed.daemon = Some(start(&self.bed, &self.disk));
+            self.bed.daemon = Some(self.start());
         }
     }
 
@@ -253,17 +272,19 @@ impl Harm {
         if killed {
             // As it must be when the kernel has no memory for it.
             println!("the box was ended for want of memory");
-            self.bed.daemon = Some(start(&self.bed, &self.disk));
+            self.bed.daemon = Some(self.start());
             return Ok(());
         }
         home
     }
 }
 
-fn start(bed: &Bed, disk: &Disk) -> Daemon {
+fn start(bed: &Bed, disk: &Disk, clock: Option<&Clock>) -> Daemon {
     let trace = disk.folder.join("trace.jsonl");
     let trace = trace.to_string_lossy();
-    Daemon::start_with(&bed.lab, &config(), &["--trace", &trace])
+    let variables = clock.map(Clock::variables);
+    let variables = variables.as_ref().map_or(&[][..], |both| &both[..]);
+    Daemon::start_under(&bed.lab, &config(), &["--trace", &trace], variables)
 }
 
 /// A small one. Dropping it unmounts it.

@@ -7,6 +7,7 @@
 mod bars;
 mod bed;
 mod blackout;
+mod clock;
 mod connection;
 mod content;
 mod crowd;
@@ -77,12 +78,15 @@ fn either<T>(in_full: T, in_short: T) -> T {
 #[test]
 fn syns_at_a_rate() {
     let Some(_alone) = alone() else { return };
-    let frames = either(1_000_000, 200_000);
-    let rate = Some(80_000);
-    let kind = Kind::Syn;
+    let frames = number("WINDLASS_FAULTS_SYNS").unwrap_or(either(10_000_000, 200_000));
+    let rate = number("WINDLASS_FAULTS_SYNS_PER_S").unwrap_or(80_000);
     syn_flood::compare(
-        "80,000 SYNs a second",
-        syn_flood::Shape { kind, rate, frames },
+        &format!("{rate} SYNs a second"),
+        syn_flood::Shape {
+            kind: Kind::Syn,
+            rate: Some(rate),
+            frames,
+        },
     );
 }
 
@@ -145,7 +149,8 @@ fn transfers_beside_spinning_processes() {
 #[test]
 fn killed_every_second() {
     let Some(_alone) = alone() else { return };
-    killed::compare(Duration::from_secs(either(30, 5)));
+    let (time, rounds) = either((15, 5), (5, 1));
+    killed::compare(Duration::from_secs(time), rounds);
 }
 
 /// For an hour with `WINDLASS_FAULTS_PRESSED_S=3600`.
@@ -191,6 +196,12 @@ fn damaged_copies() {
 #[test]
 fn forged_copies() {
     noise_in_full(Kind::Forged, COPIES_PER_S, 400_000);
+}
+
+#[test]
+fn the_clock_is_set() {
+    let Some(_alone) = alone() else { return };
+    clock::compare();
 }
 
 #[test]

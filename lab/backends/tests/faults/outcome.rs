@@ -134,3 +134,10 @@ impl<'a> Meter<'a> {
         bytes as f64 * 8e-6 / span
     }
 }
+
+/// The upper one of two in the middle.
+pub fn median(numbers: impl Iterator<Item = f64>) -> f64 {
+    let mut numbers: Vec<f64> = numbers.collect();
+    numbers.sort_by(f64::total_cmp);
+    numbers[numbers.len() / 2]
+}

@@ -8,7 +8,7 @@ use windlass_lab::emulator::Path;
 
 use crate::bars;
 use crate::bed::{Bed, CLEAN, Middle};
-use crate::outcome::Outcome;
+use crate::outcome::{Outcome, median};
 use crate::report::{Bar, Report, Weight};
 use crate::starve::Spinners;
 use crate::transfer::Way;
@@ -113,10 +113,4 @@ impl Ping {
             times.get(rank.saturating_sub(1)).copied().unwrap_or(0.0)
         })
     }
-}
-
-fn median(numbers: impl Iterator<Item = f64>) -> f64 {
-    let mut numbers: Vec<f64> = numbers.collect();
-    numbers.sort_by(f64::total_cmp);
-    numbers[numbers.len() / 2]
 }

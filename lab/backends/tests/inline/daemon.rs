@@ -2,7 +2,7 @@
 #![allow(dead_code)] // Each of the tests uses a part of it.
 
 use std::fs::File;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,16 @@ impl Daemon {
 
     /// The same, with more words on its command line.
     pub fn start_with(lab: &Lab, config: &str, more: &[&str]) -> Daemon {
+        Daemon::start_under(lab, config, more, &[])
+    }
+
+    /// The same, with these variables in its environment.
+    pub fn start_under(
+        lab: &Lab,
+        config: &str,
+        more: &[&str],
+        variables: &[(&str, &Path)],
+    ) -> Daemon {
         let file = |name: &str| lab.folder.path().join(name);
         let (control, output) = (file("control.sock"), file("windlass.log"));
         let text = format!("version = 1\n{config}");
@@ -42,6 +52,7 @@ impl Daemon {
         let log = File::create(&output).expect("a log");
         let program = program();
         let mut command = lab.topology.middle.command(&program);
+        command.envs(variables.iter().copied());
         command.args(["run", "--inside", INSIDE, "--outside", OUTSIDE]);
         command.args(["--algorithm", "bbr", "--mode", "enforce", "--config"]);
         command
