@@ -36,14 +36,14 @@ pub(crate) fn monotonic_ahead_ns() -> i64 {
 /// A clock's name, whole seconds and nanoseconds to a line. A clock that is not named is the kernel's.
 fn monotonic_offset_ns(offsets: &str) -> i64 {
     let words = offsets.lines().map(|line| line.split_whitespace());
-    let offset = words.filter_map(|mut words| {
+    let mut offsets = words.filter_map(|mut words| {
         let name = words.next()?;
         let seconds: i64 = words.next()?.parse().ok()?;
         let nanos: i64 = words.next()?.parse().ok()?;
         let whole = seconds.checked_mul(1_000_000_000)?.checked_add(nanos)?;
         (name == "monotonic").then_some(whole)
     });
-    offset.last().unwrap_or(0)
+    offsets.next().unwrap_or(0)
 }
 
 /// Gives the calling thread open files of its own, of which it has the standard three at first: it may open as many as
@@ -216,11 +216,6 @@ mod tests {
             done.wait();
         });
     }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
 
     #[test]
     fn offsets_of_a_time_namespace_are_read() {

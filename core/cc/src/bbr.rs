@@ -54,7 +54,16 @@ parameters! {
         probe_rtt_ms: Millis = Millis(200), Range::whole(10, 1000, "ms");
         /// Looks for a token-bucket policer, and keeps to its rate.
         policer: bool = true, Range::Flag;
+        /// A newcomer among flows that fill a queue takes the loss of its first flights neither for a full pipe nor, if that goes on at
+        /// the rate it keeps to, for a policer. Linux takes it for both.
+        #[serde(skip, default = "is_on")]
+        newcomer: bool = true, Range::Flag;
     }
+}
+
+/// Processes that know nothing of it hand flows over to others that do.
+fn is_on() -> bool {
+    true
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,11 +82,14 @@ enum Recovery {
 }
 
 /// Whether the pipe is full: the bandwidth has not grown for some rounds.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct FullPipe {
     bw: ByteRate,
     count: u32,
     reached: bool,
+    /// Rounds that were not counted. Not in the state that processes hand over.
+    #[serde(skip)]
+    excused: u8,
 }
 
 /// The least RTT, and PROBE_RTT, which measures it again.
@@ -232,9 +244,8 @@ impl CongestionControl for Bbr {
             max_bw: WindowedMax::default(),
             rounds: Rounds::default(),
             full: FullPipe {
-                bw: 0,
-                count: 0,
                 reached: known,
+                ..FullPipe::default()
             },
             least: MinRtt {
                 rtt: path.min_rtt,
@@ -267,7 +278,7 @@ impl CongestionControl for Bbr {
         self.app_limited = event.rate.map_or(self.app_limited, |rate| rate.app_limited);
         self.update_aggregation(event);
         self.update_cycle(event, path);
-        self.check_full_bandwidth(event);
+        self.check_full_bandwidth(event, path);
         self.check_drain(event, path);
         self.update_min_rtt(event, path);
         self.set_pacing_rate(self.gains().0, path);

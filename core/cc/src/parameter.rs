@@ -241,12 +241,12 @@ impl Field for Millis {
 /// meaning), a type, a default and a [`Range`]; and, after them, its presets.
 macro_rules! parameters {
     ($(#[doc = $about:literal])+ $name:ident {
-        $($(#[doc = $doc:literal])+ $field:ident: $type:ty = $default:expr, $range:expr;)*
+        $($(#[doc = $doc:literal])+ $(#[serde($($serde:tt)+)])? $field:ident: $type:ty = $default:expr, $range:expr;)*
     } $($preset:expr),* $(,)?) => {
         $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         pub struct $name {
-            $($(#[doc = $doc])+ pub $field: $type,)*
+            $($(#[doc = $doc])+ $(#[serde($($serde)+)])? pub $field: $type,)*
         }
 
         impl Default for $name {

@@ -1,4 +1,4 @@
-//! 30 and 60 downloads at once in virtual time, by the bars of experiments/crowd.toml: none stands still while the others run.
+//! Many downloads at once in virtual time, by the bars of experiments/crowd.toml and mixed.toml: none stands still while the others run.
 
 mod bars;
 
@@ -22,4 +22,13 @@ fn many_downloads_at_once_are_as_fast_as_from_servers_with_bbr() {
     let experiment = read.unwrap_or_else(|e| panic!("{e}"));
     assert_eq!(experiment.checks.len(), 3);
     bars::hold(experiment, &["cubic", "bbr", "box-bbr"]);
+}
+
+#[test]
+fn short_downloads_get_through_beside_long_ones() {
+    let text = include_str!("../../../experiments/mixed.toml");
+    let read = Experiment::parse(text, "mixed.toml", Settings::default(), &Catalog::new());
+    let experiment = read.unwrap_or_else(|e| panic!("{e}"));
+    assert_eq!(experiment.checks.len(), 3);
+    bars::hold(experiment, &["bbr", "box-bbr"]);
 }

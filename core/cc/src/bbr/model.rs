@@ -1,9 +1,9 @@
 //! The model of the path, and the modes that follow from it.
 
 use super::policer::Verdict;
-use super::{Bbr, CYCLE_GAINS, MIN_CWND_SEGMENTS, Mode, UNIT};
+use super::{Bbr, CYCLE_GAINS, FullPipe, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT};
 use crate::scale::mul_div;
-use crate::window::mss;
+use crate::window::{initial_window, mss};
 use crate::{AckEvent, Nanos, Path};
 
 /// Rounds over which the bandwidth is the maximum.
@@ -11,6 +11,9 @@ const BW_FILTER_ROUNDS: u64 = 10;
 /// Growth that counts as growth, thousandths.
 const FULL_BW_GROWTH: u64 = 1250;
 const FULL_BW_ROUNDS: u32 = 3;
+/// So many rounds in which next to nothing was sent say nothing. Where a flow's share is no more than that, more would only keep it
+/// from settling.
+const ROUNDS_EXCUSED: u8 = 4;
 
 impl Bbr {
     pub(super) fn update_bandwidth(&mut self, event: &AckEvent, path: &Path) {
@@ -50,6 +53,10 @@ impl Bbr {
         if verdict == Verdict::ProbeAgain {
             self.enter_probe_bw(now);
         }
+        if self.parameters.newcomer && self.policer.is_refuted(path) {
+            self.policer.refute();
+            self.start_again();
+        }
     }
 
     pub(super) fn update_aggregation(&mut self, event: &AckEvent) {
@@ -80,10 +87,14 @@ impl Bbr {
         }
     }
 
-    pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent) {
+    pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent, path: &Path) {
         let Some(sample) = event.rate else { return };
         let app_limited = sample.app_limited || sample.prior_delivered < self.app_limited_until;
         if self.full.reached || !self.rounds.start || app_limited {
+            return;
+        }
+        if self.full.excused < ROUNDS_EXCUSED && self.is_barely_sending(path) {
+            self.full.excused += 1;
             return;
         }
         if self.max_bw.get() >= mul_div(self.full.bw, FULL_BW_GROWTH, UNIT) {
@@ -93,6 +104,23 @@ impl Bbr {
         }
         self.full.count += 1;
         self.full.reached = self.full.count >= FULL_BW_ROUNDS;
+    }
+
+    /// A recovery has left less than a window to begin with: that no more is delivered says nothing of the pipe. Linux takes
+    /// that for a full one, and a newcomer that loses most of its first flights has to double its rate in steps of a quarter.
+    fn is_barely_sending(&self, path: &Path) -> bool {
+        self.parameters.newcomer
+            && self.recovery != Recovery::Open
+            && self.cwnd < self.prior_cwnd.min(initial_window(path))
+    }
+
+    /// What the pipe holds is not known after all.
+    fn start_again(&mut self) {
+        self.full = FullPipe {
+            excused: self.full.excused,
+            ..FullPipe::default()
+        };
+        self.mode = Mode::Startup;
     }
 
     pub(super) fn check_drain(&mut self, event: &AckEvent, path: &Path) {

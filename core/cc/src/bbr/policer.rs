@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::scale::rate_over;
+use crate::window::mss;
 use crate::{ByteRate, MILLISECOND, Nanos, Path};
 
 const MIN_INTERVAL_ROUNDS: u32 = 4;
@@ -18,6 +19,11 @@ const RATE_SLACK: ByteRate = 4000 / 8;
 const QUEUE_RTT_PARTS: Nanos = 4;
 /// Rounds for which the enforced rate is used before probing again.
 const USE_ROUNDS: u32 = 48;
+/// What left before the rate was kept to is accounted for after so many of them.
+const SETTLED_ROUNDS: u32 = 2;
+/// Of so many segments sent at the enforced rate, a policer takes less than this part.
+const REFUTED_SEGMENTS: u64 = 24;
+const REFUTED_PARTS: u64 = 8;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Policer {
@@ -28,6 +34,9 @@ pub(super) struct Policer {
     start: Nanos,
     start_delivered: u64,
     start_lost: u64,
+    /// What looked like a policer was none. Not in the state that processes hand over.
+    #[serde(skip)]
+    refuted: bool,
 }
 
 /// A policer drops what its bucket does not allow, and lets nothing wait. Where packets wait, the queue drops them: what is
@@ -52,7 +61,10 @@ impl Policer {
     }
 
     pub(super) fn reset(&mut self) {
-        *self = Policer::default();
+        *self = Policer {
+            refuted: self.refuted,
+            ..Policer::default()
+        };
     }
 
     /// Takes in what one ACK says. `probing` says that the flow is in PROBE_BW.
@@ -66,17 +78,13 @@ impl Policer {
         probing: bool,
     ) -> Verdict {
         if self.in_use {
-            if probing && round_start {
-                self.rounds += 1;
-                if self.rounds >= USE_ROUNDS {
-                    self.reset();
-                    return Verdict::ProbeAgain;
-                }
-            }
-            return Verdict::Unchanged;
+            return match probing && round_start {
+                true => self.use_for_a_round(path),
+                false => Verdict::Unchanged,
+            };
         }
         if !self.sampling {
-            if !lossy {
+            if !lossy || self.refuted {
                 return Verdict::Unchanged;
             }
             // The bucket has just run empty: what is delivered from now on is what fills it.
@@ -94,6 +102,38 @@ impl Policer {
             self.end_interval(now, path);
         }
         Verdict::Unchanged
+    }
+
+    /// A round at the enforced rate has passed.
+    fn use_for_a_round(&mut self, path: &Path) -> Verdict {
+        self.rounds += 1;
+        if self.rounds >= USE_ROUNDS {
+            self.reset();
+            return Verdict::ProbeAgain;
+        }
+        if self.rounds <= SETTLED_ROUNDS {
+            (self.start_delivered, self.start_lost) = (path.delivered, path.lost);
+        }
+        Verdict::Unchanged
+    }
+
+    /// A policer lets pass what comes at its rate. A queue that others keep full drops the same share of whatever comes: where
+    /// that goes on, there is no policer, and a newcomer that believed in one would keep to what the others have left it.
+    pub(super) fn is_refuted(&self, path: &Path) -> bool {
+        if !self.in_use || self.rounds <= SETTLED_ROUNDS {
+            return false;
+        }
+        let lost = path.lost.saturating_sub(self.start_lost);
+        let sent = path.delivered.saturating_sub(self.start_delivered) + lost;
+        sent >= REFUTED_SEGMENTS * mss(path) && lost * REFUTED_PARTS >= sent
+    }
+
+    /// There is no policer on this path.
+    pub(super) fn refute(&mut self) {
+        *self = Policer {
+            refuted: true,
+            ..Policer::default()
+        };
     }
 
     fn begin(&mut self, now: Nanos, path: &Path) {

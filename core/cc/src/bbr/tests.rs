@@ -229,6 +229,56 @@ fn where_packets_wait_no_policer_is_believed() {
     }
 }
 
+/// At the rate of a policer nothing is lost any more. Where a queue that others keep full drops on, there is none: the flow starts
+/// again, and is not deceived a second time.
+#[test]
+fn a_policer_that_drops_on_is_none() {
+    for (lost, refuted) in [(0, false), (200, false), (3_000, true)] {
+        let mut policer = Policer::default();
+        let mut path = Path::new(MSS as u32);
+        path.min_rtt = RTT;
+        lossy_rounds(&mut policer, &mut path, Some(RTT));
+        assert!(policer.rate().is_some() && !policer.is_refuted(&path));
+        for round in 10..20 {
+            path.delivered += 10_000;
+            path.lost += lost;
+            policer.on_ack(round * RTT, &path, true, lost > 0, false, true);
+        }
+        assert_eq!(policer.is_refuted(&path), refuted, "{lost}");
+        policer.refute();
+        let again = lossy_rounds(&mut policer, &mut path, Some(RTT));
+        assert!(again.iter().all(Option::is_none));
+    }
+}
+
+/// A newcomer whose first flights are lost: four rounds in which a recovery has left next to no window show no full pipe. Linux
+/// takes the first three for one.
+#[test]
+fn a_window_that_loss_has_left_shows_no_full_pipe() {
+    for (newcomer, rounds) in [(false, 3), (true, 7)] {
+        let parameters = BbrParameters {
+            newcomer,
+            ..BbrParameters::default()
+        };
+        let mut path = Path::new(MSS as u32);
+        path.on_rtt(RTT);
+        let mut bbr = Bbr::new(&path, &parameters, 1);
+        bbr.full.bw = 1_000_000;
+        (bbr.recovery, bbr.cwnd, bbr.prior_cwnd) = (Recovery::Fast, 4 * MSS, 10 * MSS);
+        bbr.rounds.start = true;
+        let event = AckEvent {
+            rate: Some(RateSample::default()),
+            ..AckEvent::default()
+        };
+        let mut taken = 0;
+        while !bbr.full.reached {
+            bbr.check_full_bandwidth(&event, &path);
+            taken += 1;
+        }
+        assert_eq!(taken, rounds, "{newcomer}");
+    }
+}
+
 /// Linux `bbr_update_ack_aggregation`: what comes beyond bandwidth times time, at most 100 ms'
 /// worth.
 #[test]

@@ -48,8 +48,9 @@ impl Conn {
         if ambiguous || either {
             self.let_go(ctx, PassReason::AmbiguousSyn);
         }
-        let sent_again = known.is_some_and(|known| known.iss == syn.iss);
-        self.ends[from.index()].syn_at = (!sent_again).then_some(ctx.now).into();
+        // The timestamp tells which of them is answered (RFC 7323 §4); without it nobody knows.
+        let indistinct = known.is_some_and(|k| k.iss == syn.iss && k.tsval == syn.tsval);
+        self.ends[from.index()].syn_at = (!indistinct).then_some(ctx.now).into();
         self.ends[from.index()].syn = Some(syn);
         // Two SYNs of which neither answers the other: one of them may be nobody's.
         if let [Some(inside), Some(outside)] = [0, 1].map(|side| self.ends[side].syn)
@@ -62,7 +63,7 @@ impl Conn {
             self.settle(ctx);
         }
         if segment.flags.has(Flags::ACK) {
-            self.measure_handshake(ctx.now, from);
+            self.measure_handshake(ctx.now, from, segment);
         }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
@@ -89,11 +90,15 @@ impl Conn {
     }
 
     /// The end at `from` has answered the SYN of the other one.
-    pub(super) fn measure_handshake(&mut self, now: Nanos, from: Side) {
+    pub(super) fn measure_handshake(&mut self, now: Nanos, from: Side, answer: &Segment) {
         let sender = from.other().index();
         let Some(sent_at) = self.ends[sender].syn_at.take() else {
             return;
         };
+        let echoed = answer.options.timestamps.map(|stamps| stamps.ecr);
+        if (self.ends[sender].syn).is_some_and(|syn| !syn.is_the_one_echoed(echoed)) {
+            return;
+        }
         self.ends[sender].handshake_rtt = Maybe::some(now - sent_at);
         if let Some(flow) = &mut self.flows[sender] {
             flow.set_handshake_rtt(now - sent_at, now);

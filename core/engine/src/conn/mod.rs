@@ -239,7 +239,7 @@ impl Conn {
             let opens = gate.is_open() && !self.open;
             self.open = gate.is_open();
             if opens {
-                self.measure_handshake(ctx.now, from);
+                self.measure_handshake(ctx.now, from, segment);
             }
         }
         if self.pass.is_none()

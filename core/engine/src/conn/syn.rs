@@ -47,6 +47,11 @@ impl Syn {
         ack.wrapping_sub(first) <= self.payload_len
     }
 
+    /// An answer that echoes this timestamp is one to the newest of them: there is but one, or the timestamp says so.
+    pub(super) fn is_the_one_echoed(&self, echoed: Option<u32>) -> bool {
+        self.tsval == self.first_tsval || self.tsval == echoed
+    }
+
     /// `segment` begins where it ends.
     pub(super) fn goes_on_with(&self, segment: &Segment) -> bool {
         self.is_acked_by(segment.seq)

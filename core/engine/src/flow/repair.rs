@@ -64,21 +64,41 @@ impl Flow {
     }
 
     fn arm_probe(&mut self, now: Nanos) {
-        let wanted = self.board.inflight() > 0
-            && self.board.may_probe()
-            && self.host.episode().is_none()
-            && self.board.sacked_bytes() == 0
-            && self.setup.receiver_sacks;
-        let at = wanted.then(|| {
-            let srtt = match self.host.path().srtt {
-                0 => self.handshake_rtt(),
-                srtt => srtt,
-            };
-            let srtt = Some(srtt).filter(|srtt| *srtt > 0);
-            let at = now + probe_timeout(srtt, self.probe_slack());
-            self.timers.rto_at.get().map_or(at, |rto| at.min(rto))
-        });
+        let may = self.board.inflight() > 0 && self.board.may_probe() && self.setup.receiver_sacks;
+        let at = match (may, self.is_repairing()) {
+            (false, _) => None,
+            (true, false) => Some(self.tail_probe_at(now)),
+            (true, true) => self.silence_probe_at(now),
+        };
         self.timers.probe_at = at.into();
+    }
+
+    /// Something is known to be lost, or is about to be.
+    fn is_repairing(&self) -> bool {
+        self.host.episode().is_some() || self.board.sacked_bytes() > 0
+    }
+
+    fn tail_probe_at(&self, now: Nanos) -> Nanos {
+        let srtt = match self.host.path().srtt {
+            0 => self.handshake_rtt(),
+            srtt => srtt,
+        };
+        let srtt = Some(srtt).filter(|srtt| *srtt > 0);
+        let at = now + probe_timeout(srtt, self.probe_slack());
+        self.timers.rto_at.get().map_or(at, |rto| at.min(rto))
+    }
+
+    /// Where repairs are lost with all that left beside them no ACK comes any more, and RACK learns nothing. RFC 8985 leaves
+    /// that to the time-out; here a repair is cheap, and the first hole is repaired once more when nothing has come for two
+    /// round trips, as QUIC's probe time-out has it (RFC 9002 §6.2). After a time-out nothing is hurried.
+    fn silence_probe_at(&self, now: Nanos) -> Option<Nanos> {
+        let srtt = self.host.path().srtt;
+        if srtt == 0 || self.timers.backoff > 0 {
+            return None;
+        }
+        // Receivers acknowledge at once what fills a hole (RFC 5681 §4.2).
+        let at = now + probe_timeout(Some(srtt), self.hurried_slack());
+        (self.timers.rto_at.get().is_none_or(|rto| at < rto)).then_some(at)
     }
 
     /// What has come due of RACK, probe and time-out.
@@ -120,6 +140,9 @@ impl Flow {
         if !self.in_charge() || self.board.inflight() == 0 {
             return;
         }
+        if self.is_repairing() {
+            return self.probe_silence(ctx);
+        }
         let fresh = self
             .board
             .unsent()
@@ -135,6 +158,16 @@ impl Flow {
         self.transmit(ctx, index, Why::Probe);
         self.timers.rto_at = Maybe::some(ctx.now + self.rto());
         self.timers.probe_at = Maybe::NONE;
+    }
+
+    /// The first hole once more. Once until something is answered: the time-out is not put off.
+    fn probe_silence<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
+        let Some(index) = self.board.first_hole() else {
+            return;
+        };
+        ctx.counters.tail_probes += 1;
+        self.board.spend_probe();
+        self.transmit(ctx, index, Why::Probe);
     }
 
     /// RFC 8985 §7.4: the end of a probe. One that was a retransmission, is acknowledged and was

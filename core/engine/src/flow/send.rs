@@ -23,6 +23,10 @@ const OLD_TSVAL_TRANSMISSIONS: u8 = 2;
 
 /// A queue stands where the RTT has grown by this part.
 const BURST_RTT_PARTS: Nanos = 2;
+/// What has waited for shorter than this part of an RTT is not held back.
+const HELD_RTT_PARTS: Nanos = 8;
+/// Start-up that has lost more than this part of all that it sent sends no bursts.
+const OVERFLOW_PARTS: u64 = 8;
 
 /// By so much the smoothed RTT may lag behind the newest one, in which a window is paced.
 const LAG_MAX: u64 = 2;
@@ -252,7 +256,7 @@ impl Flow {
             // Where a queue stands, a burst shows nothing more, and overflows it.
             let least = path.recent_min_rtt();
             let queue_stands = path.srtt > least + least / BURST_RTT_PARTS;
-            let burst = || match queue_stands {
+            let burst = || match queue_stands || self.overflows() {
                 true => rate,
                 false => rate.max(by_window(800)),
             };
@@ -260,6 +264,13 @@ impl Flow {
             return Some(cap.unwrap_or_else(burst));
         }
         Some(rate)
+    }
+
+    /// So much of what was sent is lost that a full queue has dropped it.
+    fn overflows(&self) -> bool {
+        let path = self.host.path();
+        path.lost > 2 * u64::from(path.mss)
+            && path.lost * OVERFLOW_PARTS > path.delivered + path.lost
     }
 
     /// Trains are looked at while they are of use: in start-up, and for a flow that is only watched.
@@ -343,8 +354,13 @@ impl Flow {
         }
         usage.note(limited, self.board.inflight());
         let by_pacing = self.pacing.limited_by == LimitedBy::Pacing;
+        // Where start-up overflows a queue, moments are no excuse to go on with it.
+        let at_least = match self.overflows() {
+            true => self.round_trip() / HELD_RTT_PARTS,
+            false => 0,
+        };
         if let Some(train) = &mut self.train
-            && train.holds_back(ctx.now, by_pacing)
+            && train.holds_back(ctx.now, by_pacing, at_least)
         {
             // The algorithm must conclude nothing from growth that the box has kept from coming.
             self.host.app_limited(self.board.inflight());
@@ -363,8 +379,12 @@ impl Flow {
             Phase::Startup => control.cwnd.min(self.host.path().bdp() * 2),
             _ => control.cwnd,
         };
+        // A sender whose window waits for a hole to be repaired is kept back by the loss, and start-up that overflows the queue has
+        // to end.
+        let by_loss = self.host.episode().is_some() && self.overflows();
         if ctx.now - since >= scaled(ROOM_GRACE, self.round_trip(), SIXTEENTHS)
             && self.board.inflight() < full
+            && !by_loss
         {
             self.host.app_limited(self.board.inflight());
         }

@@ -53,8 +53,13 @@ impl Flow {
         let single = self.board.inflight() <= u64::from(self.host.path().mss);
         match single && (!self.has_short_queue() || self.ack_may_be_delayed()) {
             true => MAX_ACK_DELAY,
-            false => scaled(PROBE_SLACK, self.round_trip(), PROBE_SIXTEENTHS),
+            false => self.hurried_slack(),
         }
+    }
+
+    /// The same of a receiver that does not delay its answer.
+    pub(super) fn hurried_slack(&self) -> Nanos {
+        scaled(PROBE_SLACK, self.round_trip(), PROBE_SIXTEENTHS)
     }
 
     /// One segment is out, and none waits that would make the receiver acknowledge it.

@@ -115,16 +115,18 @@ impl Train {
         Some(path.max_bw.max(guess.rate - guess.rate / 6))
     }
 
-    /// A guess that nothing has proven holds back what leaves at `now`.
-    pub(crate) fn holds_back(&mut self, now: Nanos, by_pacing: bool) -> bool {
+    /// A guess that nothing has proven holds back what leaves at `now`, and has for `at_least`. A packet that waits a moment for
+    /// its turn between ACKs that let the window go on is late, and no less is sent.
+    pub(crate) fn holds_back(&mut self, now: Nanos, by_pacing: bool, at_least: Nanos) -> bool {
         let Some(guess) = &mut self.guess else {
             return false;
         };
-        match by_pacing {
-            true => _ = guess.held_since.get_or_insert(now),
-            false => guess.held_since = None,
+        if !by_pacing {
+            guess.held_since = None;
+            return false;
         }
-        by_pacing && guess.proofs < PROOFS
+        let since = *guess.held_since.get_or_insert(now);
+        guess.proofs < PROOFS && now - since >= at_least
     }
 
     /// There is a guess that nothing has proven.
@@ -351,7 +353,7 @@ mod tests {
         for tick in 0..rounds * 5 + 10 {
             let now = SECOND + tick * 10 * MILLISECOND;
             let cap = train.cap(&path).expect("a guess");
-            train.holds_back(now, true);
+            train.holds_back(now, true, 0);
             delivered += cap.min(rate) / 100;
             proven |= train.judge(now, delivered, &path);
         }
@@ -363,12 +365,25 @@ mod tests {
     #[test]
     fn a_guess_that_the_path_confirms_is_believed() {
         let mut train = run(&[(10_000, 200_000); 2]);
-        assert!(train.holds_back(SECOND, true), "not proven yet");
+        assert!(train.holds_back(SECOND, true, 0), "not proven yet");
         assert!(hold_back(&mut train, 5_000_000, 4));
-        assert!(!train.holds_back(2 * SECOND, true));
+        assert!(!train.holds_back(2 * SECOND, true, 0));
         let cap = train.cap(&path()).expect("a guess");
         assert!(cap <= 5_000_000, "no faster than the path: {cap}");
         assert_eq!(train.take_held_in_vain(), 0);
+    }
+
+    /// Where the window is the limit, two packets wait for each other after each ACK. Start-up that such moments excuse never ends.
+    #[test]
+    fn what_waits_for_a_moment_is_not_held_back() {
+        let mut train = run(&[(10_000, 200_000); 2]);
+        let held = (0..100).any(|ack| {
+            let now = SECOND + ack * RTT / 10;
+            let waits = train.holds_back(now, true, RTT / 8);
+            let gone = train.holds_back(now + RTT / 20, false, RTT / 8);
+            waits || gone
+        });
+        assert!(!held);
     }
 
     #[test]
@@ -388,7 +403,7 @@ mod tests {
     #[test]
     fn what_the_sender_itself_keeps_small_proves_nothing() {
         let mut train = run(&[(10_000, 200_000); 2]);
-        assert!(!train.holds_back(SECOND, false));
+        assert!(!train.holds_back(SECOND, false, 0));
         let path = path();
         let slow =
             (0..100).any(|tick| train.judge(SECOND + tick * 10 * MILLISECOND, tick * 1_000, &path));

@@ -40,6 +40,9 @@ pub const DROPS: (Bar, Weight) = (Bar::AtMost(0.0), Held);
 pub const STARVED_TIME: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
 pub const STARVED_PING: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
 
+/// Short downloads that begin beside long ones, beside those of a server with BBR.
+pub const NEWCOMERS: (Bar, Weight) = (Bar::OfBridgeAtMost(1.10), Aim);
+
 /// The box ends only when it is told to.
 pub const SOAK_ENDS: (Bar, Weight) = (Bar::AtMost(0.0), Held);
 /// What it has more than when it began, in rest.

@@ -1,5 +1,6 @@
 //! What a scenario runs on: hosts, the link, and the plain bridge or the box between them.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -11,6 +12,7 @@ use windlass_lab::emulator::{Emulator, Ends, Path};
 use crate::daemon::Daemon;
 use crate::lab::Lab;
 use crate::load::Load;
+use crate::transfer::Transfer;
 
 /// 100 Mbit/s and 20 ms that lose nothing, with a queue of one bandwidth-delay product.
 pub const CLEAN: Path = Path {
@@ -59,9 +61,19 @@ impl Bed {
         Bed::configured(middle, path, seed, &config())
     }
 
+    /// The bridge, and a server whose kernel has this congestion control.
+    pub fn with_server(path: &Path, seed: u64, congestion_control: &str) -> Result<Bed> {
+        let lab = Lab::with_clients(CLIENTS)?;
+        lab.topology.set_congestion_control(congestion_control)?;
+        Bed::within(lab, Middle::Bridge, path, seed, "")
+    }
+
     /// The same with this configuration.
     pub fn configured(middle: Middle, path: &Path, seed: u64, config: &str) -> Result<Bed> {
-        let lab = Lab::with_clients(CLIENTS)?;
+        Bed::within(Lab::with_clients(CLIENTS)?, middle, path, seed, config)
+    }
+
+    fn within(lab: Lab, middle: Middle, path: &Path, seed: u64, config: &str) -> Result<Bed> {
         add_route(&lab)?;
         let mut ends = Ends::open(&lab.topology)?;
         // A flood's answers have left the box when they come to the link, which takes no time for them.
@@ -118,8 +130,23 @@ impl Bed {
 
     /// Downloads that the box governs now: it is their sender's window and repairs their losses.
     pub fn governed_downloads(&self) -> usize {
+        self.governed_flows().len()
+    }
+
+    /// The same, of these transfers.
+    pub fn governed_of(&self, transfers: &[Arc<Transfer>]) -> usize {
+        let flows = self.governed_flows();
+        let is_of = |t: &&Arc<Transfer>| {
+            let end = format!(":{}", t.port());
+            flows.iter().any(|flow| flow.ends_with(&end))
+        };
+        transfers.iter().filter(is_of).count()
+    }
+
+    /// Their names.
+    fn governed_flows(&self) -> Vec<String> {
         let Some(daemon) = &self.daemon else {
-            return 0;
+            return Vec::new();
         };
         let shown: Value =
             serde_json::from_str(&daemon.ask(&["flow", "show", "-j"])).expect("JSON");
@@ -130,7 +157,8 @@ impl Bed {
                 && flow["passed"].is_null()
                 && flow["in_senders_hands"] == false
         };
-        flows.iter().filter(governed).count()
+        let name = |flow: &Value| flow["flow"].as_str().expect("a name").to_owned();
+        flows.iter().filter(governed).map(name).collect()
     }
 
     /// The server's interface goes, with the box's end of it, and comes back after `time`.

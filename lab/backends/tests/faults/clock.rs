@@ -14,6 +14,7 @@ use crate::daemon::Daemon;
 use crate::outcome::Outcome;
 use crate::report::{Bar, Report, Weight};
 use crate::transfer::Way;
+use crate::witness;
 
 const DAY_S: i64 = 86_400;
 /// From now: a day on and back, the year 2038 and after it, before Linux was.
@@ -65,27 +66,30 @@ pub fn compare() {
     let Some(clock) = Clock::make(bed.lab.folder.path()) else {
         return;
     };
-    let config = "[guard]\nhold_out_percent = 20\n";
-    let daemon = Daemon::start_under(&bed.lab, config, &[], &clock.variables());
+    let file = bed.lab.folder.path().join("guard.json");
+    let config = format!("[guard]\nfirst_share = 0.02\nfile = {file:?}\n");
+    let daemon = Daemon::start_under(&bed.lab, &config, &[], &clock.variables());
     bed.daemon = Some(daemon);
     let downloads = bed.load.begin_many(DOWNLOADS, Way::Down, None);
     std::thread::sleep(SETTLE);
-    let governed = bed.governed_downloads();
+    let governed = bed.governed_of(&downloads);
     let (mut short, mut times) = (Vec::new(), Vec::new());
-    for seconds in STEPS_S {
-        clock.set(seconds);
-        let begin = Instant::now();
-        short.extend(bed.load.begin_many(4, Way::Down, Some(BYTES)));
-        std::thread::sleep(SETTLE.saturating_sub(begin.elapsed()));
-        let daemon = bed.daemon.as_ref().expect("one that runs");
-        daemon.write_config(config);
-        daemon.ask(&["policy", "apply", &daemon.config()]);
-        for question in [&["guard", "show"][..], &["status"], &["counters"]] {
-            daemon.ask(question);
+    witness::beside(&bed.lab, &bed.load, || {
+        for seconds in STEPS_S {
+            clock.set(seconds);
+            let begin = Instant::now();
+            short.extend(bed.load.begin_many(4, Way::Down, Some(BYTES)));
+            std::thread::sleep(SETTLE.saturating_sub(begin.elapsed()));
+            let daemon = bed.daemon.as_ref().expect("one that runs");
+            daemon.write_config(&config);
+            daemon.ask(&["policy", "apply", &daemon.config()]);
+            for question in [&["guard", "show"][..], &["status"], &["counters"]] {
+                daemon.ask(question);
+            }
+            times.push(newest_event_ms(daemon));
         }
-        times.push(newest_event_ms(daemon));
-    }
-    let still = bed.governed_downloads();
+    });
+    let still = bed.governed_of(&downloads);
     let long = Outcome::finish(&downloads, END_LIMIT);
     let short = Outcome::wait(&short, END_LIMIT);
 
@@ -102,9 +106,15 @@ pub fn compare() {
         );
     }
     let stall = long.longest_stall.as_secs_f64();
-    report.tell("longest stall, s", stall, Bar::AtMost(1.0), Weight::Held);
-    let lost = governed as f64 - still as f64;
-    report.tell("flows not governed any more", lost, bar, weight);
+    report.tell("longest stall, s", stall, Bar::None, Weight::Aim);
+    let numbers = [governed, still].map(|n| n as f64);
+    let (governed_bar, governed_weight) = bars::STILL_GOVERNED;
+    report.compare(
+        "governed after (beside: before)",
+        numbers,
+        governed_bar,
+        governed_weight,
+    );
     let wrong = wrong_steps(&times) as f64;
     report.tell(
         "events with another time than the clock's",

@@ -20,6 +20,7 @@ mod killed;
 #[path = "../inline/lab.rs"]
 mod lab;
 mod load;
+mod newcomer;
 mod noise;
 mod outcome;
 mod patience;
@@ -196,6 +197,12 @@ fn damaged_copies() {
 #[test]
 fn forged_copies() {
     noise_in_full(Kind::Forged, COPIES_PER_S, 400_000);
+}
+
+#[test]
+fn newcomers() {
+    let Some(_alone) = alone() else { return };
+    newcomer::compare(either(5, 1));
 }
 
 #[test]

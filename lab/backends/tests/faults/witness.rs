@@ -1,5 +1,6 @@
 //! Looks at transfers that stand still, while they do: what the kernels of both ends say of them.
 
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -8,6 +9,7 @@ use windlass_lab::netns::Namespace;
 
 use crate::lab::Lab;
 use crate::load::Load;
+use crate::program::program;
 
 /// From when on a stall is looked at, and how often.
 const STALL: Duration = Duration::from_millis(500);
@@ -53,8 +55,20 @@ fn watch(lab: &Lab, load: &Load, stop: &AtomicBool) {
             let (server, client) = (&lab.topology.servers[0], &lab.topology.clients[0]);
             println!("  inside:  {}", sockets(server, "dport", transfer.port()));
             println!("  outside: {}", sockets(client, "sport", transfer.port()));
+            println!("  box:     {}", of_box(lab, transfer.port()));
         }
     }
+}
+
+/// What the box knows of the flow with this port of its client.
+fn of_box(lab: &Lab, port: u16) -> String {
+    let mut show = Command::new(program());
+    show.args(["flow", "show", "--control"]);
+    show.arg(lab.folder.path().join("control.sock"));
+    let shown = run(&mut show).unwrap_or_else(|e| format!("{e:#}"));
+    let end = format!(":{port} ");
+    let of_port = shown.lines().find(|line| line.contains(&end));
+    of_port.unwrap_or("nothing").to_owned()
 }
 
 fn sockets(namespace: &Namespace, end: &str, port: u16) -> String {

@@ -229,6 +229,11 @@ impl Scoreboard {
         });
     }
 
+    /// No probe more until there is an RTT sample.
+    pub(crate) fn spend_probe(&mut self) {
+        self.rack.spend_probe();
+    }
+
     /// The tail probe has had its answer, or is forgotten.
     pub(crate) fn end_probe(&mut self) {
         self.rack.end_probe();

@@ -200,6 +200,14 @@ impl Hold {
         sent.rev().find(|&index| !all.pieces[index].missing)
     }
 
+    /// The first of those that have been sent and are not SACKed, if it has its packet.
+    pub(crate) fn first_hole(&self) -> Option<usize> {
+        let all = self.all();
+        let mut sent = all.pieces.iter().take(all.first_unsent);
+        let hole = sent.position(|piece| !piece.sacked)?;
+        all.pieces[hole].pkt.map(|_| hole)
+    }
+
     /// A piece that has not come.
     pub(crate) fn push_missing(&mut self, piece: Piece) {
         debug_assert!(piece.missing);

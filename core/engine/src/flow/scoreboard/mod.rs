@@ -191,6 +191,11 @@ impl Scoreboard {
         self.hold.last_sent()
     }
 
+    /// The first piece that has been sent and has not arrived, as far as is known, if its packet is there.
+    pub(crate) fn first_hole(&self) -> Option<usize> {
+        self.hold.first_hole()
+    }
+
     /// The lost piece that is to be repaired first.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<usize> {

@@ -90,6 +90,11 @@ impl Rack {
     /// A probe leaves.
     pub(crate) fn begin_probe(&mut self, probe: Probe) {
         self.probe = Some(probe);
+        self.spend_probe();
+    }
+
+    /// Until there is an RTT sample.
+    pub(crate) fn spend_probe(&mut self) {
         self.probe_allowed = false;
     }
 

@@ -1,6 +1,6 @@
 //! The transfers of a setup, and the hosts at their ends.
 
-use windlass_cc::{Catalog, Nanos};
+use windlass_cc::{Catalog, Nanos, Settings, Value};
 use windlass_experiment::setup::{
     FlowGroup, Host, Mtu, Pair, PathBox, Setup, Transport, client_address, server_address,
 };
@@ -132,13 +132,22 @@ fn algorithm(
         "cubic" => Ok(ServerAlgorithm::Cubic { hystart: true }),
         "reno" => Ok(ServerAlgorithm::Reno),
         name => match catalog.algorithm(name) {
-            Ok(id) => Ok(ServerAlgorithm::Native(id.into())),
+            Ok(id) => Ok(ServerAlgorithm::Native(as_in_linux(id.into()))),
             Err(error) => Err(format!(
                 "congestion control of server {}: {error}",
                 pair.server
             )),
         },
     }
+}
+
+/// A server's kernel knows nothing of what Windlass does in another way than Linux.
+fn as_in_linux(mut settings: Settings) -> Settings {
+    if settings.parameter("newcomer").is_ok() {
+        let set = settings.set("newcomer", Value::Flag(false));
+        debug_assert!(set.is_ok());
+    }
+    settings
 }
 
 impl Transfer {
