@@ -18,7 +18,7 @@ help:
 	@echo 'make bench-recorder  rate and processor time with the flight recorder, beside those without (needs root; ten minutes)'
 	@echo 'make claims  figures of the manual, beside what the simulator says now (half an hour)'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
-	@echo 'make faults  floods and faults, the box beside the bridge (needs root; a quarter of an hour)'
+	@echo 'make faults  floods and faults, the box beside the bridge (needs root; twenty minutes)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
 	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
 	@echo 'make priors      what algorithm = "auto" assumes of each algorithm before it knows (minutes)'

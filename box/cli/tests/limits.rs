@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use windlass_io::packet::Injector;
+use windlass_wire::complete_checksum;
 
 use netns::{Daemon, Lab, MEGABYTE, PLACE, Transfer, lab};
 
@@ -58,34 +59,20 @@ fn told_of_memory(daemon: &Daemon) -> Vec<String> {
         .collect()
 }
 
-/// An Internet checksum (RFC 1071).
-fn checksum(bytes: &[u8]) -> u16 {
-    let mut sum: u32 = bytes
-        .chunks(2)
-        .map(|w| u32::from(w[0]) << 8 | w.get(1).map_or(0, |b| u32::from(*b)))
-        .sum();
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    !(sum as u16)
-}
-
 /// A SYN of the stranger with this number to the server.
 fn syn(number: u32, server_hardware: [u8; 6]) -> Vec<u8> {
     let source = Ipv4Addr::from(0x0b00_0000 + number * 251);
     let mut ip = vec![0x45, 0, 0, 40, 0, 0, 0, 0, 64, 6, 0, 0];
     ip.extend(source.octets());
     ip.extend(SERVER.octets());
-    let sum = checksum(&ip);
-    ip[10..12].copy_from_slice(&sum.to_be_bytes());
-    let mut tcp = vec![0x30, 0x39, 0x1f, 0x41];
+    complete_checksum(&mut ip, 0, 10);
+    // Behind the pseudo-header (RFC 9293 §3.1).
+    let mut tcp = [&ip[12..20], &[0, 6, 0, 20], &[0x30, 0x39, 0x1f, 0x41]].concat();
     tcp.extend(number.to_be_bytes());
     tcp.extend([0, 0, 0, 0, 0x50, 0x02, 0xff, 0xff, 0, 0, 0, 0]);
-    let pseudo = [&ip[12..20], &[0, 6, 0, 20], &tcp].concat();
-    let sum = checksum(&pseudo);
-    tcp[16..18].copy_from_slice(&sum.to_be_bytes());
+    complete_checksum(&mut tcp, 0, 12 + 16);
     let ethernet = [&server_hardware[..], &[2, 0, 0, 0, 0, 9], &[8, 0]].concat();
-    [ethernet, ip, tcp].concat()
+    [&ethernet, &ip, &tcp[12..]].concat()
 }
 
 /// Fills the table of half-open connections. No end answers: the server has no route to the strangers.

@@ -140,7 +140,7 @@ totals! {
         counter repaired, One;
         /// Second copies sent.
         counter copies, One;
-        /// Tail loss probes sent by the box.
+        /// Probes sent by the box: of a tail, and of a recovery in which nothing is answered.
         counter tail_probes, One;
         /// Retransmission time-outs of the box.
         counter timeouts, One;

@@ -34,7 +34,10 @@ pub(super) struct Policer {
     start: Nanos,
     start_delivered: u64,
     start_lost: u64,
-    /// What looked like a policer was none. Not in the state that processes hand over.
+    /// `start_delivered` and `start_lost` are of the use of the rate. Not in the state that processes hand over, nor is the next.
+    #[serde(skip)]
+    settled: bool,
+    /// What looked like a policer was none.
     #[serde(skip)]
     refuted: bool,
 }
@@ -111,8 +114,9 @@ impl Policer {
             self.reset();
             return Verdict::ProbeAgain;
         }
-        if self.rounds <= SETTLED_ROUNDS {
+        if self.rounds == SETTLED_ROUNDS {
             (self.start_delivered, self.start_lost) = (path.delivered, path.lost);
+            self.settled = true;
         }
         Verdict::Unchanged
     }
@@ -120,7 +124,7 @@ impl Policer {
     /// A policer lets pass what comes at its rate. A queue that others keep full drops the same share of whatever comes: where
     /// that goes on, there is no policer, and a newcomer that believed in one would keep to what the others have left it.
     pub(super) fn is_refuted(&self, path: &Path) -> bool {
-        if !self.in_use || self.rounds <= SETTLED_ROUNDS {
+        if !self.in_use || !self.settled {
             return false;
         }
         let lost = path.lost.saturating_sub(self.start_lost);
@@ -164,5 +168,28 @@ impl Policer {
             self.rate = rate;
             self.begin(now, path);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process that knew nothing of refuting has counted from the interval that showed the policer. Its heir does not hold that
+    /// loss against it.
+    #[test]
+    fn what_another_process_has_counted_refutes_nothing() {
+        let policer = Policer {
+            in_use: true,
+            rate: 1_000_000,
+            rounds: SETTLED_ROUNDS + 3,
+            ..Policer::default()
+        };
+        let written = postcard::to_allocvec(&policer).expect("bytes");
+        let mut heir: Policer = postcard::from_bytes(&written).expect("a policer");
+        let mut path = Path::new(1000);
+        (path.delivered, path.lost) = (100_000, 30_000);
+        heir.use_for_a_round(&path);
+        assert!(heir.rate().is_some() && !heir.is_refuted(&path));
     }
 }

@@ -17,7 +17,7 @@ use crate::transfer::Way;
 use crate::witness;
 
 const DAY_S: i64 = 86_400;
-/// From now: a day on and back, the year 2038 and after it, before Linux was.
+/// Seconds that the clock is ahead: a day and less than none, to 2041 and to 1986.
 pub const STEPS_S: [i64; 6] = [DAY_S, -DAY_S, 1, 15 * 365 * DAY_S, -40 * 365 * DAY_S, 0];
 const DOWNLOADS: usize = 6;
 const BYTES: u64 = 300_000;
