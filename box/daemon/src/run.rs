@@ -11,6 +11,7 @@ use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use signal_hook::low_level::emulate_default_handler;
 use windlass_cc::Catalog;
+use windlass_io::MemoryHolder;
 use windlass_io::handover::Channel;
 use windlass_policy::Policy;
 
@@ -29,7 +30,7 @@ use crate::supervise::Supervisor;
 use crate::trace::Recorder;
 use crate::upgrade::{Predecessor, Upgrade};
 use crate::view::Sampler;
-use crate::{RunError, Settings, changes, last_events, metrics};
+use crate::{RunError, Settings, changes, last_events, log, metrics};
 
 /// How often it is looked after what tells nobody of itself.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -61,6 +62,7 @@ pub fn run(
     let (events, incoming) = mpsc::channel();
     last_events::tell_at_panics();
     handle_signals(events.clone())?;
+    let _holder = MemoryHolder::start().inspect_err(tell_no_holder);
     // What is wrong with it is told while another process governs.
     let doorway = Doorway::open(&settings)?;
     // Another process that governs has both until it has ended.
@@ -111,6 +113,14 @@ pub fn run(
     drop((saver, begun));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
+}
+
+/// It governs all the same.
+fn tell_no_holder(error: &io::Error) {
+    let lost = "if this process is killed, the wire loses the packets of some milliseconds";
+    log::warning(format_args!(
+        "{lost} (a process that holds its memory cannot be started: {error})"
+    ));
 }
 
 /// Another process governs, and does not from then on.

@@ -17,6 +17,7 @@ mod ethtool;
 pub mod handover;
 pub mod interface;
 mod memory;
+mod memory_holder;
 mod netlink;
 pub mod packet;
 mod program;
@@ -33,6 +34,7 @@ pub use driver::{
     Driver, DriverConfig, DriverInfo, DriverStats, Follows, FrameStats, Mode, Prefer, SideStats,
 };
 pub use error::OpenError;
+pub use memory_holder::MemoryHolder;
 pub use program::XdpCounters;
 pub use scheduling::{run_first_in_first_out, run_soon};
 pub use session::Session;
