@@ -59,11 +59,15 @@ pub struct FlowReport {
 impl FlowReport {
     /// What is known of the flow, and the rule that `policy` has for it.
     pub(crate) fn new(info: &FlowInfo, policy: &Policy) -> FlowReport {
-        let rule = info.rule.and_then(|number| policy.rule_name(number));
-        let list = info.switch_list.and_then(|list| policy.switch_list(list));
+        let policy = policy.of(info.edition);
+        let rule = policy.zip(info.rule);
+        let rule = rule.and_then(|(policy, number)| policy.rule_name(number));
+        let list = policy.zip(info.switch_list);
+        let list = list.and_then(|(policy, list)| policy.switch_list(list));
         let because = list.zip(info.switch_condition);
         let because = because.and_then(|(list, number)| list.switches.get(usize::from(number)));
-        let tenant = info.tenant.and_then(|id| policy.tenant_name(id));
+        let tenant = policy.zip(info.tenant);
+        let tenant = tenant.and_then(|(policy, id)| policy.tenant_name(id));
         let plugin_failed = info
             .failed
             .map(|failed| format!("{}: {}", failed.plugin.name(), failed.fault));

@@ -115,6 +115,11 @@ fn to_be_named() -> Settings {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Generation(pub(crate) u32);
 
+/// Which policy it is, among those that took charge one after the other. Numbers of rules, tenants and conditions mean something
+/// in one edition only. What the engine tells carries the edition, since it may be read when another policy is in charge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Edition(pub u32);
+
 /// One of several algorithms that are compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Arm {
@@ -319,6 +324,11 @@ pub trait Decide: Send {
 
     /// And has made a transfer.
     fn learn(&self, _verdict: &Verdict, _flow: &FlowKey, _transfer: &Transfer, _now: Nanos) {}
+
+    /// Which one it is. A policy that is the only one need not say.
+    fn edition(&self) -> Edition {
+        Edition::default()
+    }
 
     /// The tenants that verdicts name by their index. Asked once.
     fn tenants(&self) -> Vec<Tenant> {

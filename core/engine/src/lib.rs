@@ -33,8 +33,8 @@ mod wheel;
 pub use conn::{Introduced, Introduction};
 pub use counters::{Counters, PassReason};
 pub use decide::{
-    Arm, Choice, Comparison, Decide, Drawn, Feedback, LivePath, Mode, Redundancy, Switching,
-    Transfer, Ungoverned, Verdict,
+    Arm, Choice, Comparison, Decide, Drawn, Edition, Feedback, LivePath, Mode, Redundancy,
+    Switching, Transfer, Ungoverned, Verdict,
 };
 pub use decision::{Decision, Fate, Standing, Why};
 pub use engine::{Carried, Engine, StateError};

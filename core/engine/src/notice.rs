@@ -4,8 +4,8 @@ use windlass_cc::{AlgorithmId, Nanos};
 use windlass_metric::labels;
 use windlass_wire::FlowKey;
 
-use crate::Side;
 use crate::conn::Conn;
+use crate::{Edition, Side};
 
 /// Most notices between two calls of [`crate::Engine::take_notices`]; further ones are only counted.
 pub(crate) const NOTICES_MAX: usize = 256;
@@ -67,6 +67,8 @@ pub enum Happened {
 pub struct Notice {
     /// From the sender of the data to its receiver.
     pub key: FlowKey,
+    /// The policy in which rule and conditions have their numbers.
+    pub edition: Edition,
     /// The rule that governs it, by number.
     pub rule: Option<u16>,
     /// What happened.
@@ -79,6 +81,8 @@ pub(crate) struct Notices {
     /// A flow does not know its name: until its connection is known, it is that of the first end.
     unnamed: Vec<(Side, Happened)>,
     named: Vec<Notice>,
+    /// Of the policy in charge.
+    edition: Edition,
     lost: u64,
 }
 
@@ -94,8 +98,15 @@ impl Notices {
         Notices {
             unnamed: Vec::with_capacity(NOTICES_MAX),
             named: Vec::with_capacity(NOTICES_MAX),
+            edition: Edition::default(),
             lost: 0,
         }
+    }
+
+    /// Another policy is in charge of what happens from now on.
+    pub(crate) fn take_up(&mut self, edition: Edition) {
+        debug_assert!(self.unnamed.is_empty());
+        self.edition = edition;
     }
 
     /// It happened to the flow whose sender is on this side, of the connection that is worked on.
@@ -113,7 +124,9 @@ impl Notices {
         if self.unnamed.is_empty() {
             return;
         }
+        let edition = self.edition;
         let named = |(sender, happened)| Notice {
+            edition,
             key: conn.key_from(sender),
             rule: conn.rule_of(sender),
             happened,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_engine::{
-    Arm, Choice, Comparison, Decide, Drawn, LivePath, Mode, Nanos, Side, Tenant, TenantId,
+    Arm, Choice, Comparison, Decide, Drawn, Edition, LivePath, Mode, Nanos, Side, Tenant, TenantId,
     Transfer, Verdict,
 };
 use windlass_wire::{Addr, FlowKey};
@@ -41,6 +41,7 @@ pub struct Policy {
     guard: Option<SharedGuard>,
     /// Of the dice.
     seed: u64,
+    edition: Edition,
 }
 
 impl Policy {
@@ -67,6 +68,7 @@ impl Policy {
             auto: Auto::new(auto),
             trial: None,
             seed: 0,
+            edition: Edition::default(),
         }
     }
 
@@ -107,8 +109,9 @@ impl Policy {
         self.trial = trial;
     }
 
-    /// Goes on with what the policy before has learned and tries.
+    /// Goes on with what the policy before has learned and tries, as the next edition.
     pub fn inherit(&mut self, old: &Policy, now: Nanos) {
+        self.edition = Edition(old.edition.0.wrapping_add(1));
         if self.auto.config().arms == old.auto.config().arms {
             for (rule, tally) in self.rules.iter().zip(&mut self.tallies) {
                 let before = old.rules.iter().position(|r| r.name == rule.name);
@@ -146,6 +149,11 @@ impl Policy {
             *cap = cap.map(|cap| (cap / workers.max(1) as u64).max(1));
         }
         policy
+    }
+
+    /// This policy, if it is the one in which a number has its meaning.
+    pub fn of(&self, edition: Edition) -> Option<&Policy> {
+        (self.edition == edition).then_some(self)
     }
 
     /// What the rule with this number ([`Verdict::rule`]) is called.
@@ -220,6 +228,10 @@ impl Policy {
 }
 
 impl Decide for Policy {
+    fn edition(&self) -> Edition {
+        self.edition
+    }
+
     fn classify(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
         let facts = self.facts(flow, sender, now);
         let matches = |rule: &Rule| rule.failing(&facts).is_none();

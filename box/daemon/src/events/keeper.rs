@@ -153,7 +153,8 @@ impl Books {
                 condition,
             } => {
                 let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-                let list = policy.switch_list(list);
+                let policy = policy.of(notice.edition);
+                let list = policy.and_then(|policy| policy.switch_list(list));
                 let switch = condition
                     .zip(list)
                     .and_then(|(number, list)| list.switches.get(usize::from(number)));
@@ -163,7 +164,8 @@ impl Books {
             }
         };
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let rule = notice.rule.and_then(|number| policy.rule_name(number));
+        let named = policy.of(notice.edition).zip(notice.rule);
+        let rule = named.and_then(|(policy, number)| policy.rule_name(number));
         Draft {
             flow: Some(notice.key.to_string()),
             rule: rule.map(str::to_owned),
@@ -175,7 +177,7 @@ impl Books {
 #[cfg(test)]
 mod tests {
     use windlass_cc::Catalog;
-    use windlass_engine::{AlgorithmId, HandBack};
+    use windlass_engine::{AlgorithmId, Edition, HandBack};
     use windlass_policy::Config;
     use windlass_wire::FlowKey;
 
@@ -195,6 +197,7 @@ mod tests {
         let key: FlowKey = "10.0.0.1:443>192.0.2.7:5555".parse().expect("a flow");
         Notice {
             key,
+            edition: Edition::default(),
             rule: Some(0),
             happened,
         }
@@ -235,6 +238,36 @@ mod tests {
             "{}",
             told[1].text
         );
+    }
+
+    /// Another policy has taken charge between a notice and its reading: number 0 is another rule there.
+    #[test]
+    fn a_notice_of_an_older_policy_gets_no_name_of_a_newer_one() {
+        let policy = policy();
+        {
+            let mut current = policy.write().expect("nobody has panicked");
+            let old = current.clone();
+            current.inherit(&old, 0);
+        }
+        let (events, inbox) = Events::new();
+        let keeper = Keeper::start(&events, inbox, policy).expect("a thread");
+        let old = notice(Happened::TakenOver);
+        events.notice(old);
+        events.notice(Notice {
+            edition: Edition(1),
+            ..old
+        });
+        events.notice(notice(Happened::Switched {
+            from: AlgorithmId::Bbr,
+            to: AlgorithmId::Hybla,
+            list: 0,
+            condition: Some(0),
+        }));
+        drop(keeper);
+        let told = events.ring().after(0).events;
+        let rules = told.iter().map(|event| event.rule.as_deref());
+        assert_eq!(rules.collect::<Vec<_>>(), [None, Some("r"), None]);
+        assert!(!told[2].text.contains("duration"), "{}", told[2].text);
     }
 
     #[test]

@@ -38,6 +38,7 @@ impl Engine {
         self.half_open.iter_mut().for_each(Folded::forget_drawn);
         self.tenants = tenants;
         self.non_tcp = NonTcp::of(&told);
+        self.news.notices.take_up(self.policy.edition());
     }
 
     /// Whose packets without TCP are to come here, since policy bounds them.

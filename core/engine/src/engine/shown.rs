@@ -59,10 +59,12 @@ impl Engine {
         there.map(|(at, conn)| (at, self.infos(conn)))
     }
 
-    /// What rests, passes because of the bypass while that is on.
+    /// Their numbers are those of the policy in charge. What rests, passes because of the bypass while that is on.
     fn infos<'a>(&self, conn: &'a Conn) -> impl Iterator<Item = FlowInfo> + use<'a> {
         let rests = self.told.bypass && conn.is_resting();
+        let edition = self.policy.edition();
         conn.infos().map(move |info| FlowInfo {
+            edition,
             pass: match rests {
                 true => Some(PassReason::Bypass),
                 false => info.pass,

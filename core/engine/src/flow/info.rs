@@ -7,7 +7,7 @@ use windlass_wire::FlowKey;
 
 use super::review::Review;
 use super::{Flow, LimitedBy, Watched};
-use crate::{Arm, Mode, PassReason, Side, TenantId};
+use crate::{Arm, Edition, Mode, PassReason, Side, TenantId};
 
 pub(super) const NANOS_PER_MICRO: Nanos = 1000;
 const BITS_PER_BYTE: u64 = 8;
@@ -88,6 +88,8 @@ pub struct FlowInfo {
     pub key: FlowKey,
     /// Where the sender is.
     pub sender: Side,
+    /// The policy in which rule, tenant and conditions have their numbers.
+    pub edition: Edition,
     /// The rule that governs it, by number; `None` also once it has gone.
     pub rule: Option<u16>,
     /// How far the box goes.
@@ -133,6 +135,7 @@ impl Flow {
         FlowInfo {
             key,
             sender: self.setup.sender,
+            edition: Edition::default(),
             rule: self.verdict.rule,
             mode: self.verdict.mode,
             algorithm: self.host.controller().id(),

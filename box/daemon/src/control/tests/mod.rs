@@ -77,6 +77,7 @@ pub(crate) fn info(port: u16) -> FlowInfo {
             inner_vlan: 0,
         },
         sender: Side::Inside,
+        edition: windlass_engine::Edition::default(),
         rule: Some(0),
         mode: windlass_engine::Mode::Enforce,
         failed: None,
