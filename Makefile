@@ -61,7 +61,6 @@ demo: setup
 
 lint: setup
 	$(CARGO) fmt --all --check
-	rustfmt --edition 2024 --check core/cc/src/*.rs  # cargo fmt does not see modules that a macro declares
 	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
 
 test: lint
@@ -186,7 +185,7 @@ endef
 
 # Figures 4, 5, 6 and 7a in a guest in virtual time, 7b on this machine's kernel.
 reproduce-tcon: build
-	$(call run_experiments,tcon-fig4 tcon-fig5 tcon-fig6 tcon-fig7a tcon-fig7b)
+	$(call run_experiments,tcon-fig4 tcon-table2 tcon-fig5 tcon-fig6 tcon-fig7a tcon-held tcon-connections tcon-fig7b)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 # Table 1 in a guest in virtual time, processor time on this machine's kernel, the rest in the simulator.

@@ -18,6 +18,7 @@ file == 1 && /^test .* \.\.\. (ok|FAILED)$/ {
     if (laws) { laws_all++; laws_good += good; next }
     if ($2 !~ /vectors/) next
     name = $2
+    sub(/^algorithms::/, "", name)
     if (!sub(/::.*/, "", name)) { sub(/^vectors_/, "", name); sub(/_.*/, "", name) }
     if (!(name in all)) order[++names] = name
     all[name]++

@@ -1,4 +1,4 @@
-//! The throw-away algorithm of CONTRIBUTING.md is what it says: one file and one line. They are put into a
+//! The throw-away algorithm of CONTRIBUTING.md is what it says: one file and two lines. They are put into a
 //! copy of `windlass-cc`, and the laws are tried for all algorithms there.
 
 use std::fs;
@@ -27,7 +27,7 @@ fn the_throw_away_is_one_of_all() {
 "#;
 
 #[test]
-fn an_algorithm_is_one_file_and_one_line() {
+fn an_algorithm_is_one_file_and_two_lines() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_else(|e| panic!("{path:?}: {e}"));
     let page = read(&root.join("CONTRIBUTING.md"));
@@ -36,8 +36,9 @@ fn an_algorithm_is_one_file_and_one_line() {
         let rest = code.next().expect("two blocks of Rust");
         rest.split("```").next().expect("its end")
     };
-    let (file, line) = (block(), block());
-    assert_eq!(line.trim().lines().count(), 1);
+    let (file, lines) = (block(), block());
+    let (module, row) = lines.trim_end().split_once('\n').expect("two lines");
+    assert!(!row.contains('\n'));
 
     let copy = tempfile::tempdir().expect("a folder");
     let cc = copy.path().join("core/cc");
@@ -60,11 +61,15 @@ fn an_algorithm_is_one_file_and_one_line() {
             .replace("[[bench]]\nname = \"cc\"\nharness = false\n", "")
     });
     fs::remove_dir_all(cc.join("benches")).expect("removed");
-    fs::write(cc.join("src/steady.rs"), file).expect("written");
-    let last = "            sourdough::Sourdough = \"sourdough\";\n";
-    let library = cc.join("src/lib.rs");
-    change(&library, &library, |s| {
-        s.replace(last, &format!("{last}{line}"))
+    fs::write(cc.join("src/algorithms/steady.rs"), file).expect("written");
+    let table = cc.join("src/algorithms/mod.rs");
+    let (last_module, last_row) = (
+        "pub(crate) mod sourdough;\n",
+        "            sourdough::Sourdough = \"sourdough\";\n",
+    );
+    change(&table, &table, |s| {
+        s.replace(last_module, &format!("{last_module}{module}\n"))
+            .replace(last_row, &format!("{last_row}{row}\n"))
     });
     fs::write(cc.join("tests/throw_away.rs"), TEST).expect("written");
 

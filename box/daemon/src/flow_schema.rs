@@ -5,5 +5,4 @@
 pub const FLOW_SCHEMA: &str = include_str!("flow.schema.json");
 
 #[cfg(test)]
-#[path = "flow_schema_tests.rs"]
 mod tests;

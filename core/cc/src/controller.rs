@@ -1,10 +1,10 @@
 //! The one thing that a flow holds: an algorithm, and the recovery episode that PRR runs for it.
 
 use crate::plugin::{Fault, PluginId};
-use crate::prr::Prr;
 use crate::registry::{Algorithm, AlgorithmId};
 use crate::settings::Settings;
 use crate::warm::Warm;
+use crate::window::prr::Prr;
 use crate::window::{MAX_CWND_BYTES, mss};
 use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
 

@@ -5,50 +5,13 @@
 //! What is known of the path is in [`Path`], outside the algorithm, so a running flow can move to another algorithm.
 //!
 //! To add an algorithm, write a file with one of these: a [`Law`] for the window (the algorithm is then
-//! `Windowed<ThatLaw>`), or a type that implements [`CongestionControl`] itself. Then add its line in
-//! `with_algorithms` below. CONTRIBUTING.md has an example.
+//! `Windowed<ThatLaw>`), or a type that implements [`CongestionControl`] itself. `algorithms/mod.rs` names it in two lines.
+//! CONTRIBUTING.md has an example.
 #![forbid(unsafe_code)]
 
-/// The algorithms: module, type and Linux name, a line each. Everything else follows from it.
-macro_rules! with_algorithms {
-    ($then:ident) => {
-        $then! {
-            reno::Reno = "reno";
-            cubic::Cubic = "cubic";
-            bbr::Bbr = "bbr";
-            bbr3::Bbr3 = "bbr3";
-            dctcp::Dctcp = "dctcp";
-            prague::Prague = "prague";
-            highspeed::HighSpeed = "highspeed";
-            scalable::Scalable = "scalable";
-            hybla::Hybla = "hybla";
-            illinois::Illinois = "illinois";
-            compound::Compound = "compound";
-            vegas::Vegas = "vegas";
-            westwood::Westwood = "westwood";
-            htcp::Htcp = "htcp";
-            yeah::Yeah = "yeah";
-            veno::Veno = "veno";
-            bic::Bic = "bic";
-            fast::Fast = "fast";
-            copa::Copa = "copa";
-            ledbat::Ledbat = "ledbat";
-            mystique_bbr::MystiqueBbr = "mystique_bbr";
-            sourdough::Sourdough = "sourdough";
-        }
-    };
-}
-
-macro_rules! modules {
-    ($($module:ident::$algorithm:ident = $name:literal;)+) => {
-        $(mod $module; pub use $module::$algorithm;)+
-    };
-}
-
-with_algorithms!(modules);
-
+#[macro_use]
+mod algorithms;
 mod about;
-mod additive_increase;
 mod catalog;
 mod controller;
 mod estimates;
@@ -61,7 +24,6 @@ mod marking_link;
 mod parameter;
 mod path;
 pub mod plugin;
-mod prr;
 mod rate_sampler;
 mod registry;
 mod rounds;
@@ -72,14 +34,12 @@ mod scripted;
 mod seeded;
 mod settings;
 mod settings_text;
-mod slow_start;
 mod warm;
 mod window;
-mod windowed;
 mod windowed_filter;
 
 pub use about::{About, Signals};
-pub use additive_increase::AdditiveIncrease;
+pub use algorithms::*;
 pub use catalog::{Catalog, PLUGINS_MAX};
 pub use controller::{Controller, Failed};
 pub use estimates::{Estimates, Steps};
@@ -90,16 +50,17 @@ pub use parameter::{
     NoParameters, Parameter, Parameters, Preset, Profile, Range, Thousandths, Value,
 };
 pub use path::{Path, Recent};
-pub use prr::Prr;
 pub use rate_sampler::{Newest, RateSampler, RateSnapshot};
 pub use registry::{Algorithm, AlgorithmId, UnknownAlgorithm};
 pub use scale::{bytes_over, mul_div, rate_over};
 pub use seeded::Seeded;
 pub use settings::{Settings, WrongSetting};
 pub use settings_text::WrongText;
-pub use slow_start::{Growth, HyStart, HyStartPlusPlus, SlowStart, SlowStartRule};
+pub use window::additive_increase::AdditiveIncrease;
+pub use window::prr::Prr;
+pub use window::slow_start::{Growth, HyStart, HyStartPlusPlus, SlowStart, SlowStartRule};
+pub use window::windowed::{Cause, Law, Windowed};
 pub use window::{INITIAL_WINDOW_SEGMENTS, MAX_CWND_BYTES, Window};
-pub use windowed::{Cause, Law, Windowed};
 pub use windowed_filter::{WindowedFilter, WindowedMax, WindowedMin};
 
 /// A point in time, or a span of it, in nanoseconds. The origin is the caller's.

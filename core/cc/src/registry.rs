@@ -20,7 +20,7 @@ macro_rules! registry {
         #[derive(Clone, Debug)]
         // A flow pays for the one it has, and not for the largest of them.
         pub enum Algorithm {
-            $(#[doc = $name] $variant(Box<crate::$module::$variant>),)+
+            $(#[doc = $name] $variant(Box<crate::algorithms::$module::$variant>),)+
             /// One from outside.
             Plugin(Box<Plugin>),
         }
@@ -36,7 +36,7 @@ macro_rules! registry {
         /// The parameters of any of the algorithms.
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) enum AnyParameters {
-            $($variant(<crate::$module::$variant as CongestionControl>::Parameters),)+
+            $($variant(<crate::algorithms::$module::$variant as CongestionControl>::Parameters),)+
             Plugin(PluginParameters),
         }
 
@@ -55,7 +55,7 @@ macro_rules! registry {
             /// What it says of itself.
             pub const fn about(self) -> &'static About {
                 match self {
-                    $(AlgorithmId::$variant => &<crate::$module::$variant as CongestionControl>::ABOUT,)+
+                    $(AlgorithmId::$variant => &<crate::algorithms::$module::$variant as CongestionControl>::ABOUT,)+
                     AlgorithmId::Plugin(id) => &id.description().about,
                 }
             }
@@ -64,7 +64,7 @@ macro_rules! registry {
             pub const fn parameters(self) -> &'static [Parameter] {
                 match self {
                     $(AlgorithmId::$variant => {
-                        <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::LIST
+                        <<crate::algorithms::$module::$variant as CongestionControl>::Parameters as Parameters>::LIST
                     })+
                     AlgorithmId::Plugin(id) => id.description().parameters,
                 }
@@ -74,7 +74,7 @@ macro_rules! registry {
             pub const fn presets(self) -> &'static [Preset] {
                 match self {
                     $(AlgorithmId::$variant => {
-                        <<crate::$module::$variant as CongestionControl>::Parameters as Parameters>::PRESETS
+                        <<crate::algorithms::$module::$variant as CongestionControl>::Parameters as Parameters>::PRESETS
                     })+
                     AlgorithmId::Plugin(_) => &[],
                 }
@@ -83,7 +83,7 @@ macro_rules! registry {
             /// Bytes of state that a flow needs for it.
             pub const fn state_bytes(self) -> usize {
                 match self {
-                    $(AlgorithmId::$variant => size_of::<crate::$module::$variant>(),)+
+                    $(AlgorithmId::$variant => size_of::<crate::algorithms::$module::$variant>(),)+
                     AlgorithmId::Plugin(_) => size_of::<Plugin>(),
                 }
             }

@@ -1,6 +1,6 @@
 //! A flow whose events a test writes down, for the laws of windows.
 
-use crate::windowed::{Law, Windowed};
+use crate::window::windowed::{Law, Windowed};
 use crate::{
     AckEvent, CongestionControl, CongestionEvent, MILLISECOND, Nanos, Path, SECOND, Signal,
 };

@@ -3,11 +3,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::illinois::{IllinoisLaw, IllinoisParameters};
+use crate::algorithms::illinois::{IllinoisLaw, IllinoisParameters};
 use crate::registry::Algorithm;
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
+use crate::window::windowed::Law;
 use crate::window::{LEAST_SEGMENTS, Window};
-use crate::windowed::Law;
 use crate::{AckEvent, Path};
 
 /// The law of an algorithm that was in charge before.

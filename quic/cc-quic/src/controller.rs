@@ -413,5 +413,4 @@ impl QuicController {
 }
 
 #[cfg(test)]
-#[path = "controller_tests.rs"]
 mod tests;

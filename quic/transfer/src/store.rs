@@ -223,5 +223,4 @@ pub(crate) fn hex(digest: &[u8]) -> String {
 }
 
 #[cfg(test)]
-#[path = "store_tests.rs"]
 mod tests;

@@ -329,5 +329,4 @@ impl<T: Clone> Link<T> {
 }
 
 #[cfg(test)]
-#[path = "link_tests.rs"]
 mod tests;

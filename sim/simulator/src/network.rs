@@ -454,5 +454,4 @@ impl<T: Damage> Cargo<T> {
 }
 
 #[cfg(test)]
-#[path = "network_tests.rs"]
 mod tests;

@@ -368,5 +368,4 @@ impl CongestionControl for Bbr {
 }
 
 #[cfg(test)]
-#[path = "bbr/tests.rs"]
 mod tests;

@@ -304,7 +304,6 @@ impl CongestionControl for Bbr3 {
 }
 
 #[cfg(test)]
-#[path = "bbr3/tests.rs"]
 mod tests;
 #[cfg(test)]
 mod vectors;

@@ -10,9 +10,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::parameters;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 parameters! {
@@ -212,5 +212,4 @@ fn beta(p: &BicParameters) -> f64 {
 }
 
 #[cfg(test)]
-#[path = "bic_tests.rs"]
 mod tests;

@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::Thousandths;
 use crate::rtt_round::RttRound;
 use crate::scale::mul_div;
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Signals};
 
 mod parameters;
@@ -261,5 +261,4 @@ impl Law for CompoundLaw {
 }
 
 #[cfg(test)]
-#[path = "compound/tests.rs"]
 mod tests;

@@ -307,5 +307,4 @@ impl CongestionControl for Copa {
 }
 
 #[cfg(test)]
-#[path = "copa/tests.rs"]
 mod tests;

@@ -13,9 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Profile, Thousandths, parameters};
 use crate::scale::mul_div;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Preset, Range, SECOND, Signals, Value};
 
 mod curve;
@@ -229,5 +229,4 @@ impl Law for CubicLaw {
 }
 
 #[cfg(test)]
-#[path = "cubic/tests.rs"]
 mod tests;

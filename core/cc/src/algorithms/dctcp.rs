@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::marked_share::MarkedShare;
 use crate::parameter::{Thousandths, parameters};
 use crate::scale::mul_div;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 /// One in Linux' arithmetic (`DCTCP_MAX_ALPHA`).
@@ -180,5 +180,4 @@ impl Law for DctcpLaw {
 }
 
 #[cfg(test)]
-#[path = "dctcp_tests.rs"]
 mod tests;

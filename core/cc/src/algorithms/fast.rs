@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Thousandths, parameters};
 use crate::rtt_round::RttRound;
 use crate::scale::rate_over;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, ByteRate, Nanos, Path, Preset, Range, Signals, Value};
 
 /// Smallest window that an update leaves, segments.
@@ -227,5 +227,4 @@ impl Law for FastLaw {
 }
 
 #[cfg(test)]
-#[path = "fast_tests.rs"]
 mod tests;

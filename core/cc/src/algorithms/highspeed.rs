@@ -11,9 +11,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::parameters;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Path, Preset, Profile, Range, Signals, Value};
 
 mod response;

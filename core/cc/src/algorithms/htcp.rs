@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, parameters};
 use crate::scale::mul_div;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss, whole_segments};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 mod throughput;
@@ -284,5 +284,4 @@ impl Law for HtcpLaw {
 }
 
 #[cfg(test)]
-#[path = "htcp/tests.rs"]
 mod tests;

@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, parameters};
 use crate::scale::mul_div;
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 parameters! {
@@ -183,5 +183,4 @@ impl Law for HyblaLaw {
 }
 
 #[cfg(test)]
-#[path = "hybla_tests.rs"]
 mod tests;

@@ -16,9 +16,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::parameters;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss, whole_segments};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Profile, Range, Signals};
 
 parameters! {
@@ -278,5 +278,4 @@ impl Law for IllinoisLaw {
 }
 
 #[cfg(test)]
-#[path = "illinois_tests.rs"]
 mod tests;

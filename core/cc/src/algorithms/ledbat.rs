@@ -17,9 +17,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, Thousandths, choices, parameters};
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Preset, Range, Signals, Value};
 
 mod delays;
@@ -272,5 +272,4 @@ impl Law for LedbatLaw {
 }
 
 #[cfg(test)]
-#[path = "ledbat/tests.rs"]
 mod tests;

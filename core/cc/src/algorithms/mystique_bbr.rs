@@ -169,5 +169,4 @@ impl CongestionControl for MystiqueBbr {
 }
 
 #[cfg(test)]
-#[path = "mystique_bbr_tests.rs"]
 mod tests;

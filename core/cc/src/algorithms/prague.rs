@@ -18,9 +18,9 @@ use serde::{Deserialize, Serialize};
 use crate::marked_share::MarkedShare;
 use crate::parameter::{Millis, Thousandths, parameters};
 use crate::scale::rate_over;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, ByteRate, Nanos, Path, Preset, Range, Signals, Value};
 
 parameters! {
@@ -213,5 +213,4 @@ impl Law for PragueLaw {
 }
 
 #[cfg(test)]
-#[path = "prague_tests.rs"]
 mod tests;

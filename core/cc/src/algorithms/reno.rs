@@ -8,9 +8,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::parameter::parameters;
-use crate::slow_start::{SlowStart, SlowStartRule};
 use crate::window::Window;
-use crate::windowed::{Cause, Law, Windowed};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Path, Preset, Range, Signals, Value};
 
 parameters! {
@@ -79,5 +79,4 @@ impl Law for RenoLaw {
 }
 
 #[cfg(test)]
-#[path = "reno_tests.rs"]
 mod tests;

@@ -223,5 +223,4 @@ impl CongestionControl for Sourdough {
 }
 
 #[cfg(test)]
-#[path = "sourdough_tests.rs"]
 mod tests;

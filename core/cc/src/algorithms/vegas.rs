@@ -17,9 +17,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::parameters;
 use crate::rtt_round::RttRound;
 use crate::scale::mul_div;
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 /// The least that a decision leaves, segments (Linux).
@@ -166,5 +166,4 @@ impl Law for VegasLaw {
 }
 
 #[cfg(test)]
-#[path = "vegas_tests.rs"]
 mod tests;

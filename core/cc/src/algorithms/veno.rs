@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Thousandths, parameters};
 use crate::rtt_round::RttRound;
 use crate::scale::mul_div;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss, whole_segments};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Profile, Range, Signals};
 
 parameters! {
@@ -146,5 +146,4 @@ impl Law for VenoLaw {
 }
 
 #[cfg(test)]
-#[path = "veno_tests.rs"]
 mod tests;

@@ -23,9 +23,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::parameter::{Millis, parameters};
 use crate::scale::{bytes_over, rate_over};
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss, whole_segments};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, ByteRate, Nanos, Path, Preset, Profile, Range, Signals, Value};
 
 /// Pacing, in windows per round trip: Linux' 1.2 would hold back a tenth of the flight.
@@ -240,5 +240,4 @@ impl Law for WestwoodLaw {
 }
 
 #[cfg(test)]
-#[path = "westwood_tests.rs"]
 mod tests;

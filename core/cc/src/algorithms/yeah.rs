@@ -16,9 +16,9 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Thousandths, parameters};
 use crate::rtt_round::RttRound;
 use crate::scale::mul_div;
-use crate::slow_start::{SlowStart, SlowStartRule};
+use crate::window::slow_start::{SlowStart, SlowStartRule};
+use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::windowed::{Cause, Law, Windowed};
 use crate::{About, AckEvent, Nanos, Path, Range, Signals};
 
 /// The least that `reno_count` is, segments.
@@ -207,5 +207,4 @@ impl Law for YeahLaw {
 }
 
 #[cfg(test)]
-#[path = "yeah_tests.rs"]
 mod tests;

@@ -5,12 +5,17 @@
 //! it; RFC 5681 eq. (4) has FlightSize): with growth tied to `cwnd_limited` the two are the same
 //! for a busy flow, and a flow short of data keeps what it has earned.
 
+pub(crate) mod additive_increase;
+pub(crate) mod prr;
+pub(crate) mod slow_start;
+pub(crate) mod windowed;
+
 use core::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
-use crate::additive_increase::AdditiveIncrease;
-use crate::slow_start::{Growth, SlowStart};
+use crate::window::additive_increase::AdditiveIncrease;
+use crate::window::slow_start::{Growth, SlowStart};
 use crate::{AckEvent, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
 
 /// Initial window, segments (RFC 6928; Linux `TCP_INIT_CWND`).

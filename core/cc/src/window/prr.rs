@@ -76,5 +76,4 @@ impl Prr {
 }
 
 #[cfg(test)]
-#[path = "prr_tests.rs"]
 mod tests;

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::slow_start::SlowStart;
+use crate::window::slow_start::SlowStart;
 use crate::window::{LEAST_SEGMENTS, Window};
 use crate::{
     About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, Nanos, Parameters,

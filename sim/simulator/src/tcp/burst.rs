@@ -208,5 +208,4 @@ impl Sender {
 }
 
 #[cfg(test)]
-#[path = "burst_tests.rs"]
 mod tests;

@@ -1,7 +1,7 @@
 //! What the documents and ports of Compound TCP do not agree on, each as a parameter.
 
 use crate::parameter::{Thousandths, choices, parameters};
-use crate::slow_start::SlowStartRule;
+use crate::window::slow_start::SlowStartRule;
 use crate::{Preset, Range, Value};
 
 choices! {

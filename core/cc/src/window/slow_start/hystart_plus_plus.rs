@@ -110,5 +110,4 @@ impl HyStartPlusPlus {
 }
 
 #[cfg(test)]
-#[path = "hystart_plus_plus_tests.rs"]
 mod tests;
