@@ -12,7 +12,7 @@ use crate::rule::Rule;
 use crate::rules::{LEVELS, rules};
 use crate::rundir::check_answering;
 use crate::traffic::Traffic;
-use crate::wire::{Links, Wire};
+use crate::veth_pairs::{Links, VethPairs};
 
 /// What is to be attached.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,7 +81,7 @@ impl Attach {
             traffic: request.traffic.clone(),
             inside: request.inside.clone(),
             outside: request.outside.clone(),
-            wire: Wire::free(&Links::read()?, &bridge.wires)?,
+            wire: VethPairs::free(&Links::read()?, &bridge.wires)?,
             register: free.register,
             table: free.table,
             priority,

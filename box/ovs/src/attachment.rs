@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::command::Command;
 use crate::traffic::Traffic;
-use crate::wire::Wire;
+use crate::veth_pairs::VethPairs;
 
 /// What our keys in `external_ids` begin with.
 const PREFIX: &str = "windlass-";
@@ -36,7 +36,7 @@ pub struct Attachment {
     /// Ports at which the network is; none: all.
     pub outside: Vec<String>,
     /// What joins the box with the bridge.
-    pub wire: Wire,
+    pub wire: VethPairs,
     /// The register that marks a packet which has been through the box.
     pub register: u8,
     /// The OpenFlow table in which it is kept where packets have come from.
@@ -125,7 +125,7 @@ impl Attachment {
             traffic: traffic.collect::<Result<_>>()?,
             inside: words("inside")?,
             outside: words("outside")?,
-            wire: Wire::named(value("wire")?),
+            wire: VethPairs::named(value("wire")?),
             register: number("register")?.try_into()?,
             table: number("table")?.try_into()?,
             priority: number("priority")?.try_into()?,
@@ -179,7 +179,7 @@ mod tests {
                 .to_vec(),
             inside: vec!["vm1".to_owned(), "vm2".to_owned()],
             outside: Vec::new(),
-            wire: Wire::named("wl3"),
+            wire: VethPairs::named("wl3"),
             register: 15,
             table: 253,
             priority: 65527,

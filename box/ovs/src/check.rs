@@ -7,7 +7,7 @@ use crate::attachment::{self, Attachment, State};
 use crate::database::{Bridge, Port};
 use crate::side::Side;
 use crate::traffic::Traffic;
-use crate::wire::Wire;
+use crate::veth_pairs::VethPairs;
 
 /// Of a bridge whose ports say nothing, bytes.
 const DEFAULT_MTU: u32 = 1500;
@@ -18,7 +18,7 @@ const BRIDGE_NETFILTER: [(&str, &str); 2] = [
 ];
 
 /// That both of the wire's ports work.
-pub(crate) fn check_ports(bridge: &Bridge, wire: &Wire) -> Result<()> {
+pub(crate) fn check_ports(bridge: &Bridge, wire: &VethPairs) -> Result<()> {
     for side in Side::BOTH {
         let name = wire.port(side);
         let port = bridge.port(&name);

@@ -8,7 +8,7 @@ use crate::database::{Bridge, NoBridge};
 use crate::lock::lock;
 use crate::openflow::{Entry, Speech};
 use crate::rule::Role;
-use crate::wire::{Links, Wire};
+use crate::veth_pairs::{Links, VethPairs};
 
 /// What is in the box comes out of it in this time, s: it is led back to the bridge until then.
 const GRACE_S: &str = "0.3";
@@ -26,7 +26,7 @@ impl Detach {
     /// When there is nothing to detach, or Open vSwitch's database does not answer.
     pub fn plan(bridge: &str) -> Result<Detach> {
         let links = Links::read()?;
-        let mut wire = Wire::of_bridge(bridge, &links);
+        let mut wire = VethPairs::of_bridge(bridge, &links);
         let mut commands = Vec::new();
         match Bridge::read(bridge) {
             // The ports and rules are gone with it; the other end of the wire is not.
@@ -35,7 +35,7 @@ impl Detach {
                 let found = found?;
                 // The wire's alias may not be written yet, the record may not be readable.
                 let recorded = found.external_ids.get(attachment::WIRE);
-                wire = recorded.map(|name| Wire::named(name)).or(wire);
+                wire = recorded.map(|name| VethPairs::named(name)).or(wire);
                 commands = from_bridge(&found, wire.as_ref());
             }
         }
@@ -74,7 +74,7 @@ impl Detach {
 }
 
 /// Rules first, so that nothing is led to a port that is gone; the record last.
-fn from_bridge(bridge: &Bridge, wire: Option<&Wire>) -> Vec<Command> {
+fn from_bridge(bridge: &Bridge, wire: Option<&VethPairs>) -> Vec<Command> {
     let ids = &bridge.external_ids;
     let speech = Speech::with(bridge);
     // Without ovs-vswitchd there are no rules, and nobody to wait for.
@@ -109,7 +109,7 @@ fn from_bridge(bridge: &Bridge, wire: Option<&Wire>) -> Vec<Command> {
     all
 }
 
-fn has_ports(bridge: &Bridge, wire: &Wire) -> bool {
+fn has_ports(bridge: &Bridge, wire: &VethPairs) -> bool {
     let mut ports = crate::Side::BOTH.into_iter().map(|side| wire.port(side));
     ports.any(|name| bridge.port(&name).is_some())
 }

@@ -18,7 +18,7 @@ use crate::openflow::{Entry, Speech};
 use crate::rule::Rule;
 use crate::rules::rules;
 use crate::rundir::check_answering;
-use crate::wire::Links;
+use crate::veth_pairs::Links;
 
 /// Between two looks at everything, when nothing has been heard of.
 const PERIOD: Duration = Duration::from_secs(5);

@@ -19,7 +19,7 @@ mod rules;
 mod rundir;
 mod side;
 mod traffic;
-mod wire;
+mod veth_pairs;
 
 pub use attach::{Attach, Request};
 pub use attachment::Attachment;
@@ -29,4 +29,4 @@ pub use detach::Detach;
 pub use keeper::{Event, Keeper};
 pub use side::Side;
 pub use traffic::{Traffic, TrafficError};
-pub use wire::Wire;
+pub use veth_pairs::VethPairs;

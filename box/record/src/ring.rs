@@ -16,7 +16,8 @@ totals! {
     pub struct RecorderStats {
         /// Packets written into the flight recorder: each once as it came and once as it left.
         counter recorded, One;
-        /// Of these, overwritten before they were as old as the recorder's `seconds`: its memory was too small for this traffic.
+        /// Recorded packets that were overwritten before they were as old as the recorder's `seconds`: its memory was too small for
+        /// this traffic.
         counter overwritten_early, One;
         /// TCP packets that were not written because their headers are longer than what is kept of a packet.
         counter too_long, One;

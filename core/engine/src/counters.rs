@@ -114,13 +114,13 @@ totals! {
         counter connections, One;
         /// Connections that another box has told of.
         counter introduced, One;
-        /// Those for which there was no place, or which policy leaves alone here.
+        /// Connections that another box has told of in vain: there was no place for them, or policy leaves them alone here.
         counter introduced_in_vain, One;
         /// Connections that were watched from their middle on, to learn what their SYNs had settled.
         counter strangers, One;
-        /// Those of which it was learnt: they are taken in like one that another box has told of.
+        /// Watched connections of which Windlass has learnt enough: it takes them in like those that another box has told of.
         counter strangers_understood, One;
-        /// Those that were then seen here, and are followed.
+        /// Connections that another box has told of, or that were watched, and that were then seen here and are followed.
         counter adopted, One;
         /// Handshakes forgotten to make room for newer ones.
         counter half_open_evicted, One;
@@ -128,9 +128,9 @@ totals! {
         counter flows_governed, One;
         /// Flows given back to their senders for good, because guesses about the bottleneck held them back and were wrong.
         counter harmed_by_guess, One;
-        /// The same, because Windlass sent too late too often.
+        /// Flows given back to their senders for good, because Windlass sent too late too often.
         counter harmed_by_lateness, One;
-        /// The same, because Windlass had no room to hold their data.
+        /// Flows given back to their senders for good, because Windlass had no room to hold their data.
         counter harmed_by_lack_of_room, One;
         /// Flows moved to another algorithm while they ran.
         counter flows_switched, One;
@@ -152,7 +152,7 @@ totals! {
         counter gaps, One;
         /// Times a flow was handed back to its sender.
         counter handed_back, One;
-        /// Times it was taken over again.
+        /// Times a flow was taken over again after it had been handed back.
         counter taken_over, One;
         /// Duplicate or old ACKs not shown to the sender.
         counter acks_absorbed, One;
@@ -204,7 +204,7 @@ totals! {
         counter spurious, One;
         /// Packets forwarded without being held, because a budget was exhausted.
         counter unheld, One;
-        /// Of these, because connections of the same prefix hold `held_packets_per_prefix` already.
+        /// Packets forwarded without being held, because connections of the same prefix hold `held_packets_per_prefix` already.
         counter unheld_of_prefix, One;
         /// Held packets freed before they were acknowledged in full, because packet memory was short: the receiver had
         /// SACKed them.
@@ -217,7 +217,7 @@ totals! {
         counter plugin_faults, One;
         /// Connections whose packets went by unseen for a while.
         counter sight_lost, One;
-        /// Those that are followed again.
+        /// Connections that are followed again after their packets went by unseen.
         counter sight_regained, One;
         /// Connections forgotten because they were idle; those that were closed do not count.
         counter idle_expired, One;

@@ -76,11 +76,11 @@ impl Unit {
 pub struct Metric {
     /// The name, which is the key in JSON and in traces.
     pub name: &'static str,
-    /// Counter or gauge.
+    /// Counter, gauge or histogram.
     pub kind: Kind,
     /// What it counts in.
     pub unit: Unit,
-    /// One sentence.
+    /// One sentence that can be read alone.
     pub help: &'static str,
     /// The values of its label with their help; empty where it has none.
     pub labels: &'static [Label],

@@ -1,4 +1,4 @@
-//! What a demo leaves behind when it cannot clean up in the ordinary way, and signals.
+//! What a laboratory leaves behind when it cannot clean up in the ordinary way, and signals.
 //!
 //! All that a lab makes carries the process id in its name, so that it can be found again: by this
 //! process at the second Ctrl-C or at a panic that aborts, by the next one after a `kill -9`.
@@ -12,14 +12,14 @@ use tempfile::TempDir;
 
 use crate::netns;
 
-const PREFIX: &str = "wl-demo-";
+const PREFIX: &str = "wl-lab-";
 /// What a shell reports for a process that SIGINT ended.
 const EXIT_INTERRUPTED: i32 = 130;
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 static LABS: AtomicU32 = AtomicU32::new(0);
 
-/// A name for the parts of one lab that no other lab has: `wl-demo-<pid>-<n>`.
+/// A name for the parts of one lab that no other lab has: `wl-lab-<pid>-<n>`.
 pub fn lab_name() -> String {
     let number = LABS.fetch_add(1, Ordering::Relaxed);
     format!("{PREFIX}{}-{number}", std::process::id())
@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(owner(&name), Some(std::process::id()));
         assert_eq!(owner(&format!("{name}-box")), Some(std::process::id()));
         assert_ne!(name, lab_name());
-        assert_eq!(owner("wl-demo-x-box"), None);
+        assert_eq!(owner("wl-lab-x-box"), None);
         assert_eq!(owner("wl-other-12-box"), None);
     }
 

@@ -8,7 +8,7 @@
 use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
 use windlass_sim::link::Loss;
 use windlass_sim::tcp::ServerAlgorithm;
-use windlass_sim::{EngineBox, Scenario, Wire, run};
+use windlass_sim::{EngineBox, NoBox, Scenario, run};
 
 /// What the command line asks for.
 struct Asked {
@@ -87,7 +87,7 @@ fn main() {
     let first = asked.value("seed").unwrap_or(1);
     for seed in first..=(if trace { first } else { first + 4 }) {
         let scenario = asked.scenario(seed);
-        let alone = run(&scenario, &mut Wire::default());
+        let alone = run(&scenario, &mut NoBox::default());
         let mut limits = Limits::default();
         if asked.has("tiny-budget") {
             limits.held_bytes_total = 40_000;

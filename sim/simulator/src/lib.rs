@@ -34,7 +34,7 @@ mod world;
 pub use ends::Ends;
 pub use engine_box::EngineBox;
 pub use invariant::Monitor;
-pub use node::{Middlebox, Wire};
+pub use node::{Middlebox, NoBox};
 pub use pool::{HeapPool, MAX_FRAME_BYTES};
 pub use rng::Rng;
 pub use scenario::{Connection, ConnectionOutcome, Outcome, Scenario};

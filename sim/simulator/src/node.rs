@@ -84,11 +84,11 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
 
 /// The box that is not there: everything passes unchanged.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Wire {
+pub struct NoBox {
     frames: u64,
 }
 
-impl Middlebox for Wire {
+impl Middlebox for NoBox {
     fn on_frame(
         &mut self,
         _now: Nanos,

@@ -8,7 +8,7 @@ mod any_box;
 
 use windlass_cc::SECOND;
 use windlass_engine::{Decide, Limits, Verdict};
-use windlass_sim::{EngineBox, Nanos, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, Nanos, NoBox, Outcome, Scenario, run};
 
 const SEEDS_IN_TEST: u64 = 300;
 const HAND_OVER_SEEDS_IN_TEST: u64 = 150;
@@ -50,7 +50,7 @@ fn number(name: &str) -> Option<u64> {
 fn every_transfer_completes_intact() {
     if let Some(seed) = number("WINDLASS_SEED") {
         let (scenario, outcome) = simulate(seed);
-        let alone = run(&scenario, &mut Wire::default());
+        let alone = run(&scenario, &mut NoBox::default());
         println!(
             "{scenario:#?}\n{outcome:#?}\nwithout the box: {:.3} s, intact {}",
             alone.seconds, alone.intact
@@ -70,7 +70,7 @@ fn every_transfer_completes_intact() {
             assert_eq!(outcome.counter(reason), 0, "seed {seed}: {reason}");
         }
         if !outcome.intact || outcome.held_packets > 0 {
-            if outcome.held_packets == 0 && !run(&scenario, &mut Wire::default()).intact {
+            if outcome.held_packets == 0 && !run(&scenario, &mut NoBox::default()).intact {
                 println!("seed {seed}: the network does not carry it without the box either");
                 continue;
             }

@@ -10,7 +10,7 @@ use any_box::verdict;
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
 use windlass_engine::{AlgorithmId, Limits, Side, Verdict};
 use windlass_sim::link::Loss;
-use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, Middlebox, NoBox, Outcome, Scenario, run};
 
 const SEEDS_IN_TEST: u64 = 200;
 
@@ -98,7 +98,7 @@ fn whatever_the_network_the_connections_go_on() {
         regained += outcome.counter("sight_regained");
         let wrong = outcome.violations.first();
         if let Some(why) = wrong
-            && run(&scenario, &mut Wire::default()).intact
+            && run(&scenario, &mut NoBox::default()).intact
         {
             println!("seed {seed}: {:.1} s, {why}", outcome.seconds);
             failed.push(seed);
@@ -120,7 +120,7 @@ fn lossy_download(bytes: u64, rate: f64, rtt: f64) -> Scenario {
 fn what_follows_is_governed() {
     let scenario = lossy_download(60_000_000, 20.0, 40.0);
     let bbr = Verdict::enforce(AlgorithmId::Bbr);
-    let cubic = run(&scenario, &mut Wire::default()).seconds;
+    let cubic = run(&scenario, &mut NoBox::default()).seconds;
     let alone = simulate(3, &scenario, bbr, &[]).seconds;
     let outcome = simulate(3, &scenario, bbr, &[3 * SECOND, 6 * SECOND]);
     println!(
@@ -145,7 +145,7 @@ fn what_begins_in_a_bypass_is_learnt() {
         let outcome = run(&scenario, &mut bypassed);
         watched += outcome.counter("strangers");
         adopted += outcome.counter("adopted");
-        if !outcome.violations.is_empty() && run(&scenario, &mut Wire::default()).intact {
+        if !outcome.violations.is_empty() && run(&scenario, &mut NoBox::default()).intact {
             failed.push(seed);
         }
     }

@@ -4,7 +4,7 @@
 use windlass_cc::SECOND;
 use windlass_engine::{AlgorithmId, Limits, Redundancy, Verdict};
 use windlass_sim::link::{LinkConfig, Loss};
-use windlass_sim::{EngineBox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, NoBox, Outcome, Scenario, run};
 
 const SEEDS: u64 = 200;
 const BYTES: u64 = 8_000_000;
@@ -53,12 +53,12 @@ fn a_wire_that_damages_is_a_wire_that_loses() {
     let mut scenario = Scenario::download(1_000_000, 50.0, 20.0);
     scenario.down.damage_ratio = 0.01;
     scenario.up.damage_ratio = 0.01;
-    let outcome = run(&scenario, &mut Wire::default());
+    let outcome = run(&scenario, &mut NoBox::default());
     outcome.assert_intact(&scenario);
     let refused = outcome.connections[0].client.refused.bad_frames;
     assert!(outcome.down.damaged > 3 && outcome.down.lost == 0);
     assert!((1..=outcome.down.damaged).contains(&refused), "{refused}");
-    let again = run(&scenario, &mut Wire::default());
+    let again = run(&scenario, &mut NoBox::default());
     assert_eq!(outcome.connections, again.connections);
 }
 

@@ -4,7 +4,7 @@
 use windlass_cc::AlgorithmId;
 use windlass_engine::{Limits, Verdict};
 use windlass_sim::tcp::ServerAlgorithm;
-use windlass_sim::{EngineBox, Middlebox, Scenario, Side, Wire, World};
+use windlass_sim::{EngineBox, Middlebox, NoBox, Scenario, Side, World};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
@@ -70,14 +70,14 @@ fn dctcp_in_the_box_counts_marks() {
         outcome.seconds
     };
     let boxed = time(dctcp);
-    let native = windlass_sim::run(&scenario, &mut Wire::default()).seconds;
+    let native = windlass_sim::run(&scenario, &mut NoBox::default()).seconds;
     let reno = time("reno".parse().expect("a registered algorithm"));
     assert!(boxed < 1.03 * native, "{boxed} s, in the server {native} s");
     assert!(boxed < 0.98 * reno, "{boxed} s, Reno in the box {reno} s");
 }
 
 fn run_for(world: &mut World, span: u64) {
-    world.run_until(world.now() + span, &mut Wire::default());
+    world.run_until(world.now() + span, &mut NoBox::default());
 }
 
 /// ns-3 `tcp-validation.cc` case dctcp-10ms: 50 Mbit/s, 10 ms, marks from 1 ms in CoDel's queue, below
@@ -130,7 +130,7 @@ fn dctcp_as_in_ns3_at_80_ms() {
 fn every_mark_is_echoed_once() {
     let mut scenario = marked_path("dctcp", 10.0, 10_000);
     scenario.connections[0] = windlass_sim::Connection::download(20_000_000);
-    let outcome = windlass_sim::run(&scenario, &mut Wire::default());
+    let outcome = windlass_sim::run(&scenario, &mut NoBox::default());
     outcome.assert_intact(&scenario);
     let marked = outcome.down.marked;
     assert!(marked > 200, "{marked}");
@@ -145,7 +145,7 @@ fn every_mark_is_echoed_once() {
 fn classic_feedback_counts_whole_round_trips() {
     let mut scenario = marked_path("reno", 10.0, 10_000);
     scenario.connections[0] = windlass_sim::Connection::download(20_000_000);
-    let outcome = windlass_sim::run(&scenario, &mut Wire::default());
+    let outcome = windlass_sim::run(&scenario, &mut NoBox::default());
     let marked = outcome.down.marked;
     assert!(
         outcome.server().marks.bytes > 5 * marked * 1448,

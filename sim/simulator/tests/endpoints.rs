@@ -5,13 +5,13 @@ use windlass_sim::link::{LinkConfig, Loss};
 use windlass_sim::tcp::{
     App, Close, EndStats, ReceiveBuffer, SSTHRESH_INFINITE, ServerAlgorithm, Write,
 };
-use windlass_sim::{Connection, Nanos, Outcome, Scenario, Wire, World, run};
+use windlass_sim::{Connection, Nanos, NoBox, Outcome, Scenario, World, run};
 
 const MS: Nanos = 1_000_000;
 const SECOND: Nanos = 1_000_000_000;
 
 fn over_wire(scenario: &Scenario) -> Outcome {
-    let outcome = run(scenario, &mut Wire::default());
+    let outcome = run(scenario, &mut NoBox::default());
     outcome.assert_intact(scenario);
     outcome
 }
@@ -130,7 +130,7 @@ fn a_tail_probe_comes_before_the_rto() {
         let mut scenario = Scenario::download(20_000, 50.0, 100.0);
         scenario.server.tail_probe = probe;
         let mut world = World::new(&scenario);
-        let mut wire = Wire::default();
+        let mut wire = NoBox::default();
         // Initial window of 14 segments at about 200 ms; its last segments are cut off.
         world.run_until(205 * MS, &mut wire);
         let clean = scenario.down.clone();
@@ -170,7 +170,7 @@ fn a_spurious_rto_is_undone_where_linux_undoes_it() {
         scenario.server.sack = sack;
         scenario.server.timestamps = timestamps;
         let mut world = World::new(&scenario);
-        let mut wire = Wire::default();
+        let mut wire = NoBox::default();
         world.run_until(400 * MS, &mut wire);
         let still = LinkConfig {
             rate_bytes_per_s: Some(0),
@@ -256,7 +256,7 @@ fn an_idle_sender_begins_again_with_a_small_window() {
         close: Close::AfterWrites,
     };
     let mut world = World::new(&scenario);
-    let mut wire = Wire::default();
+    let mut wire = NoBox::default();
     world.run_until(9 * SECOND, &mut wire);
     let before = world.ends(0).0.stats().now.cwnd_packets;
     let sent = world.ends(0).0.stats().segments_sent;

@@ -4,7 +4,7 @@ use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
 use windlass_engine::{Limits, Verdict};
 use windlass_sim::link::Loss;
 use windlass_sim::stalls::{StallConfig, Stalls};
-use windlass_sim::{EngineBox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, NoBox, Outcome, Scenario, run};
 
 fn scenario() -> Scenario {
     Scenario::download(20_000_000, 50.0, 20.0)
@@ -22,7 +22,7 @@ fn governed(scenario: &Scenario, limits: Limits, stalls: Option<StallConfig>) ->
 }
 
 fn alone(scenario: &Scenario) -> f64 {
-    run(scenario, &mut Wire::default()).seconds
+    run(scenario, &mut NoBox::default()).seconds
 }
 
 fn stalls(every: Nanos, most: Nanos) -> Option<StallConfig> {

@@ -3,7 +3,7 @@
 
 use windlass_sim::link::Loss;
 use windlass_sim::tcp::{App, Close, ReceiveBuffer, ServerAlgorithm, Write};
-use windlass_sim::{Outcome, Scenario, Wire, run};
+use windlass_sim::{NoBox, Outcome, Scenario, run};
 
 const SECOND: u64 = 1_000_000_000;
 
@@ -22,7 +22,7 @@ fn download(name: &str, bytes: u64, rtt_ms: f64, loss: f64) -> Scenario {
 }
 
 fn over_wire(scenario: &Scenario) -> Outcome {
-    let outcome = run(scenario, &mut Wire::default());
+    let outcome = run(scenario, &mut NoBox::default());
     outcome.assert_intact(scenario);
     outcome
 }

@@ -7,7 +7,7 @@ use windlass_engine::{
     AlgorithmId, Decide, Feedback, Limits, Mode, Redundancy, Tenant, TenantId, Ungoverned, Verdict,
 };
 use windlass_sim::script;
-use windlass_sim::{EngineBox, Middlebox, Nanos, Side, Wire};
+use windlass_sim::{EngineBox, Middlebox, Nanos, NoBox, Side};
 use windlass_wire::FlowKey;
 
 const HANDSHAKE: &str = "
@@ -25,7 +25,7 @@ fn run(rest: &str, middlebox: &mut dyn Middlebox) -> Result<(), String> {
 }
 
 fn over_wire(rest: &str) -> Result<(), String> {
-    run(rest, &mut Wire::default())
+    run(rest, &mut NoBox::default())
 }
 
 /// What a failing script says. Its first line has number 9.
@@ -204,7 +204,7 @@ fn damage_is_never_allowed() {
 #[test]
 fn a_folder_of_scripts_is_run() {
     let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/wire");
-    assert_eq!(script::run_folder(&folder, |_| Wire::default()), Ok(2));
+    assert_eq!(script::run_folder(&folder, |_| NoBox::default()), Ok(2));
     let failed = script::run_folder(&folder, |_| Holder::default());
     let said = failed.expect_err("this box holds packets");
     assert!(said.contains("handshake.wls, line "), "{said}");
@@ -303,12 +303,12 @@ proptest::proptest! {
     /// Whatever the text: it is read or refused, and a box that is not there passes it on.
     #[test]
     fn no_text_breaks_the_runner(words in proptest::collection::vec(word(), 0..60)) {
-        let _ = script::run(&words.concat(), &mut Wire::default());
+        let _ = script::run(&words.concat(), &mut NoBox::default());
     }
 
     #[test]
     fn no_bytes_break_the_parser(text in "\\PC{0,80}") {
-        let _ = script::run(&text, &mut Wire::default());
+        let _ = script::run(&text, &mut NoBox::default());
     }
 }
 

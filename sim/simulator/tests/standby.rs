@@ -11,7 +11,7 @@ use any_box::verdict;
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
 use windlass_engine::{AlgorithmId, FlowInfo, Limits, Side, Verdict};
 use windlass_sim::link::Loss;
-use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, Middlebox, NoBox, Outcome, Scenario, run};
 
 const SEEDS_IN_TEST: u64 = 200;
 const TELLS_EVERY: Nanos = 100 * MILLISECOND;
@@ -153,7 +153,7 @@ fn whatever_the_network_the_connections_go_on() {
             .iter()
             .find(|what| !is_excused(what, returns));
         if let Some(why) = wrong
-            && run(&scenario, &mut Wire::default()).intact
+            && run(&scenario, &mut NoBox::default()).intact
         {
             println!("seed {seed}: {:.1} s, {why}", outcome.seconds);
             failed.push(seed);

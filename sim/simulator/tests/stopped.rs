@@ -7,7 +7,7 @@
 use windlass_cc::{MILLISECOND, Nanos};
 use windlass_engine::{AlgorithmId, Decide, Limits, Side, Verdict};
 use windlass_sim::link::Loss;
-use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, Middlebox, NoBox, Outcome, Scenario, run};
 use windlass_wire::FlowKey;
 
 const SEEDS_IN_TEST: u64 = 36;
@@ -33,7 +33,7 @@ trait Sleeper: Middlebox {
     fn wake(&mut self, now: Nanos, out: &mut Vec<(Side, Vec<u8>)>);
 }
 
-impl Sleeper for Wire {
+impl Sleeper for NoBox {
     fn wake(&mut self, _: Nanos, _: &mut Vec<(Side, Vec<u8>)>) {}
 }
 
@@ -128,7 +128,7 @@ fn a_box_that_stood_still_governs_again() {
         let mut scenario = Scenario::download(30_000_000, 20.0, 40.0);
         scenario.down.loss = Loss::Bernoulli { ratio };
         let boxed = simulate(seed, &scenario, engine_box(seed));
-        let bare = simulate(seed, &scenario, Wire::default());
+        let bare = simulate(seed, &scenario, NoBox::default());
         assert_eq!(boxed.violations, [""; 0], "seed {seed}");
         assert!(boxed.intact, "seed {seed}");
         let most = 1.5 * bare.seconds + 2.0;
@@ -154,7 +154,7 @@ fn a_box_that_stood_still_governs_again() {
 fn what_follows_is_governed() {
     let mut scenario = Scenario::download(60_000_000, 20.0, 40.0);
     scenario.down.loss = Loss::Bernoulli { ratio: 0.01 };
-    let cubic = simulate(3, &scenario, Wire::default()).seconds;
+    let cubic = simulate(3, &scenario, NoBox::default()).seconds;
     let policy = Verdict::enforce(AlgorithmId::Bbr);
     let bbr = EngineBox::new(Box::new(policy), Limits::default(), 3);
     let governed = simulate(3, &scenario, bbr).seconds;

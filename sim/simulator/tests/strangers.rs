@@ -5,7 +5,7 @@
 
 use windlass_cc::{MILLISECOND, Nanos, SECOND};
 use windlass_engine::{AlgorithmId, FlowInfo, Limits, Side, Verdict};
-use windlass_sim::{EngineBox, Middlebox, Outcome, Scenario, Wire, run};
+use windlass_sim::{EngineBox, Middlebox, NoBox, Outcome, Scenario, run};
 
 const SEEDS_IN_TEST: u64 = 300;
 
@@ -97,7 +97,7 @@ fn no_scale_is_believed_that_is_not_right() {
         understood += outcome.counter("strangers_understood");
         adopted += outcome.counter("adopted");
         let mut wrong = wrong_scales(&scenario, &late.seen);
-        if !outcome.intact && run(&scenario, &mut Wire::default()).intact {
+        if !outcome.intact && run(&scenario, &mut NoBox::default()).intact {
             wrong.extend(outcome.violations.first().cloned());
         }
         if !wrong.is_empty() {

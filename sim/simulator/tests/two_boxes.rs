@@ -5,7 +5,7 @@
 use windlass_cc::AlgorithmId;
 use windlass_engine::{Feedback, Limits, Verdict};
 use windlass_sim::tcp::{App, Close, ServerAlgorithm};
-use windlass_sim::{Connection, EngineBox, Outcome, Scenario, Wire, World, run};
+use windlass_sim::{Connection, EngineBox, NoBox, Outcome, Scenario, World, run};
 
 const MILLISECOND: u64 = 1_000_000;
 const SECOND: u64 = 1000 * MILLISECOND;
@@ -59,7 +59,7 @@ fn dctcp_between_boxes_is_dctcp_between_ends() {
     let mut between_ends = scenario.clone();
     between_ends.server.algorithm = ServerAlgorithm::Native(id("dctcp").into());
     (between_ends.server.ecn, between_ends.client.ecn) = (true, true);
-    let native = run(&between_ends, &mut Wire::default());
+    let native = run(&between_ends, &mut NoBox::default());
     assert!(
         boxed.seconds < 1.02 * native.seconds,
         "{} s, between ends {} s",
@@ -92,7 +92,7 @@ fn a_box_that_dies_is_not_waited_for() {
     let mut near = a_box("dctcp", 1);
     let mut world = World::new(&scenario).with_far_box(Box::new(a_box("dctcp", 2)));
     world.run_until(2 * SECOND, &mut near);
-    let mut world = world.with_far_box(Box::new(Wire::default()));
+    let mut world = world.with_far_box(Box::new(NoBox::default()));
     world.run_until(3 * SECOND, &mut near);
     let marked = world.link_stats().0.marked;
     world.run_until(scenario.limit, &mut near);
@@ -143,7 +143,7 @@ fn adverse_networks() {
         let algorithm = algorithms[(seed % algorithms.len() as u64) as usize];
         let (outcome, _) = run_with_two(&scenario, algorithm.name());
         found += u64::from(outcome.counter("peers_found") > 0);
-        if !outcome.intact && run(&scenario, &mut Wire::default()).intact {
+        if !outcome.intact && run(&scenario, &mut NoBox::default()).intact {
             println!("seed {seed}: {:?}", outcome.violations.first());
             failed.push(seed);
         }

@@ -12,7 +12,7 @@ use crate::command::Workers;
 use crate::last_events;
 
 /// What is asked of the session as a whole.
-pub(crate) trait Wire: Send {
+pub(crate) trait LiveSession: Send {
     /// True: the kernel forwards everything.
     fn set_bypass(&mut self, on: bool) -> io::Result<()>;
     fn counters(&self) -> io::Result<XdpCounters>;
@@ -26,7 +26,7 @@ pub(crate) trait Wire: Send {
     fn take_place(&mut self) -> io::Result<()>;
 }
 
-impl Wire for Session {
+impl LiveSession for Session {
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         Session::set_bypass(self, on)
     }
@@ -55,7 +55,7 @@ impl Wire for Session {
 /// An open session and its workers.
 pub(crate) struct Live {
     pub workers: Workers,
-    pub wire: Mutex<Box<dyn Wire>>,
+    pub wire: Mutex<Box<dyn LiveSession>>,
     pub driver: DriverInfo,
 }
 
@@ -84,7 +84,7 @@ impl Live {
         counters.map_err(|e| format!("counters of the XDP program: {e}"))
     }
 
-    pub(crate) fn wire(&self) -> MutexGuard<'_, Box<dyn Wire>> {
+    pub(crate) fn wire(&self) -> MutexGuard<'_, Box<dyn LiveSession>> {
         self.wire.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

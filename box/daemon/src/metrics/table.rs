@@ -76,4 +76,25 @@ mod tests {
             assert!(written == table, "docs/metrics.md is {how}");
         }
     }
+
+    /// A metrics system shows each help alone: it must not point to the one before.
+    #[test]
+    fn each_help_can_be_read_alone() {
+        let pointing = [
+            "Of these",
+            "Such",
+            "The others",
+            "The same",
+            "Those",
+            "They",
+            "Times it",
+        ];
+        for (_, _, _, metrics) in PARTS {
+            for metric in metrics {
+                let help = metric.help.trim();
+                let found = pointing.iter().find(|words| help.starts_with(**words));
+                assert_eq!(found, None, "{}: {help}", metric.name);
+            }
+        }
+    }
 }

@@ -32,7 +32,7 @@ const LAST: u8 = 0;
 
 /// One end.
 pub(super) struct Link {
-    wire: Wire,
+    wire: Frames,
     noise: TransportState,
     frame: Vec<u8>,
     part: Vec<u8>,
@@ -69,7 +69,7 @@ impl Link {
         self.wire.patience = PATIENCE;
     }
 
-    fn new(wire: Wire, noise: HandshakeState) -> io::Result<Link> {
+    fn new(wire: Frames, noise: HandshakeState) -> io::Result<Link> {
         Ok(Link {
             wire,
             noise: noise.into_transport_mode().map_err(broken)?,
@@ -121,12 +121,12 @@ fn prepare(
     key: &Key,
     stop: &Arc<AtomicBool>,
     begins: bool,
-) -> io::Result<(Wire, HandshakeState)> {
+) -> io::Result<(Frames, HandshakeState)> {
     stream.set_nonblocking(false)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(LOOK))?;
     stream.set_write_timeout(Some(HANDSHAKE_PATIENCE))?;
-    let wire = Wire {
+    let wire = Frames {
         stream,
         stop: Arc::clone(stop),
         patience: HANDSHAKE_PATIENCE,
@@ -140,13 +140,13 @@ fn prepare(
     Ok((wire, noise.map_err(broken)?))
 }
 
-fn write_step(wire: &mut Wire, noise: &mut HandshakeState) -> io::Result<()> {
+fn write_step(wire: &mut Frames, noise: &mut HandshakeState) -> io::Result<()> {
     let mut frame = [0; 256];
     let len = noise.write_message(&[], &mut frame).map_err(broken)?;
     wire.write_frame(&frame[..len])
 }
 
-fn read_step(wire: &mut Wire, noise: &mut HandshakeState) -> io::Result<()> {
+fn read_step(wire: &mut Frames, noise: &mut HandshakeState) -> io::Result<()> {
     let mut frame = [0; 256];
     let len = wire.read_frame(&mut frame)?;
     let read = noise.read_message(&frame[..len], &mut [0; 256]);
@@ -154,13 +154,13 @@ fn read_step(wire: &mut Wire, noise: &mut HandshakeState) -> io::Result<()> {
 }
 
 /// Frames over TCP, each within the time that the other side may take.
-struct Wire {
+struct Frames {
     stream: TcpStream,
     stop: Arc<AtomicBool>,
     patience: Duration,
 }
 
-impl Wire {
+impl Frames {
     fn write_frame(&mut self, frame: &[u8]) -> io::Result<()> {
         let len = u16::try_from(frame.len()).map_err(broken)?;
         self.stream.write_all(&len.to_be_bytes())?;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::wire::Wire;
+use crate::veth_pairs::VethPairs;
 
 fn port(name: &str, number: u16, tag: Option<u16>) -> Port {
     Port {
@@ -36,7 +36,7 @@ fn attachment(traffic: &str, inside: &[&str], outside: &[&str]) -> Attachment {
         traffic: vec![traffic.parse().unwrap()],
         inside: owned(inside),
         outside: owned(outside),
-        wire: Wire::named("wl0"),
+        wire: VethPairs::named("wl0"),
         register: 9,
         table: 200,
         priority: 100,

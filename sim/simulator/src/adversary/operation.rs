@@ -6,7 +6,7 @@ use windlass_engine::{Decide, Limits, Side};
 use super::plan::when;
 use crate::node::Middlebox;
 use crate::rng::Rng;
-use crate::{EngineBox, Wire};
+use crate::{EngineBox, NoBox};
 
 /// Policies that a box may be given, its first included.
 const POLICIES: u64 = 4;
@@ -36,7 +36,7 @@ impl<M: Operated + ?Sized> Operated for Box<M> {
     }
 }
 
-impl Operated for Wire {
+impl Operated for NoBox {
     fn operate(&mut self, _: Nanos, _: Operation, _: &mut Vec<(Side, Vec<u8>)>) {}
 }
 

@@ -3,7 +3,7 @@
 use windlass_cc::SECOND;
 use windlass_engine::{AlgorithmId, Decide, Feedback, Redundancy, Side, Verdict};
 use windlass_sim::adversary::{Adversary, Operated, Plan, Station};
-use windlass_sim::{Nanos, Outcome, Scenario, Wire, World};
+use windlass_sim::{Nanos, NoBox, Outcome, Scenario, World};
 use windlass_wire::FlowKey;
 
 use crate::trace::Traced;
@@ -99,6 +99,6 @@ pub fn boxed(seed: u64, scenario: &Scenario, plan: &Plan) -> Outcome {
 
 /// Without any.
 pub fn bare(seed: u64, scenario: &Scenario, plan: &Plan) -> Outcome {
-    let wire = || -> Box<dyn Operated> { Box::new(Wire::default()) };
+    let wire = || -> Box<dyn Operated> { Box::new(NoBox::default()) };
     run(scenario, plan, seed, [wire(), wire()])
 }

@@ -3,7 +3,7 @@
 
 use windlass_engine::{AlgorithmId, Decide, Limits, Redundancy, Side, Verdict};
 use windlass_sim::link::{LinkConfig, Loss};
-use windlass_sim::{EngineBox, Scenario, Wire, run};
+use windlass_sim::{EngineBox, NoBox, Scenario, run};
 use windlass_wire::FlowKey;
 
 const SEEDS_IN_TEST: u64 = 150;
@@ -67,7 +67,7 @@ fn every_transfer_completes_intact() {
         let mut middle = EngineBox::new(Box::new(Both(verdict(seed))), Limits::default(), seed);
         let outcome = run(&scenario, &mut middle);
         let bad = !outcome.intact || outcome.held_packets > 0;
-        if bad && run(&scenario, &mut Wire::default()).intact {
+        if bad && run(&scenario, &mut NoBox::default()).intact {
             println!("seed {seed}: {:?}", outcome.violations.first());
             failed.push(seed);
         }

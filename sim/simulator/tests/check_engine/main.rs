@@ -14,4 +14,5 @@ mod non_tcp;
 mod parties;
 mod replay;
 mod rules;
+mod scarcity;
 mod under_way;

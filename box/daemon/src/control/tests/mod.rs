@@ -26,7 +26,7 @@ use windlass_io::{DriverConfig, DriverInfo, DriverStats, Mode, XdpCounters};
 use windlass_policy::{Config, ConfigFile, Policy};
 use windlass_wire::{Addr, FlowKey};
 
-use super::live::Wire;
+use super::live::LiveSession;
 use super::*;
 use crate::RunError;
 use crate::command::{Command, Flows, Status, Workers};
@@ -35,7 +35,7 @@ use crate::view::FlowFilter;
 
 struct FakeWire(Arc<Mutex<Vec<String>>>);
 
-impl Wire for FakeWire {
+impl LiveSession for FakeWire {
     fn set_bypass(&mut self, on: bool) -> io::Result<()> {
         self.0.lock().unwrap().push(format!("kernel {on}"));
         Ok(())

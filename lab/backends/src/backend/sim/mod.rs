@@ -20,7 +20,7 @@ use windlass_experiment::setup::PathBox;
 use windlass_experiment::{Observed, Setup};
 use windlass_policy::Config;
 use windlass_sim::stalls::Stalls;
-use windlass_sim::{EngineBox, Middlebox, Wire};
+use windlass_sim::{EngineBox, Middlebox, NoBox};
 
 pub use run::run;
 
@@ -124,7 +124,7 @@ fn observe(setup: &Setup, catalog: &Catalog) -> Observed {
         ..Observed::default()
     };
     match &setup.path_box {
-        PathBox::Nothing => run(setup, catalog, &mut Wire::default(), None),
+        PathBox::Nothing => run(setup, catalog, &mut NoBox::default(), None),
         PathBox::Windlass { policy } => match Config::parse(policy, "policy", catalog) {
             Ok(config) => {
                 let engine = |seed| {

@@ -26,7 +26,7 @@ const INSIDE: LinkConfig = LinkConfig {
 ///
 /// A setup that cannot be run gives an [`Observed`] with an error, and so does a box that breaks a
 /// rule of [`windlass_sim::Monitor`]. Where nothing is to stand in the path, `middlebox` should be a
-/// [`windlass_sim::Wire`]. `far` stands beside the clients.
+/// [`windlass_sim::NoBox`]. `far` stands beside the clients.
 pub fn run(
     setup: &Setup,
     catalog: &Catalog,

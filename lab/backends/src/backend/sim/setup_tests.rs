@@ -10,7 +10,7 @@ use windlass_wire::FlowKey;
 
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{PathBox, Setup};
-use windlass_sim::{EngineBox, Middlebox, Nanos, Wire};
+use windlass_sim::{EngineBox, Middlebox, Nanos, NoBox};
 
 use super::run::run;
 
@@ -83,7 +83,7 @@ fn bbr() -> Verdict {
 }
 
 fn over_wire(setup: &Setup) -> Observed {
-    run(setup, &Catalog::new(), &mut Wire::default(), None)
+    run(setup, &Catalog::new(), &mut NoBox::default(), None)
 }
 
 fn over_box(setup: &Setup, policy: impl Decide + 'static) -> Observed {

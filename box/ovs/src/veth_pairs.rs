@@ -29,7 +29,7 @@ const IPV6: &str = "/proc/sys/net/ipv6";
 
 /// The interfaces between the bridge and the box.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Wire {
+pub struct VethPairs {
     name: String,
 }
 
@@ -66,10 +66,10 @@ impl Links {
     }
 }
 
-impl Wire {
+impl VethPairs {
     /// The one of this name.
-    pub(crate) fn named(name: &str) -> Wire {
-        Wire {
+    pub(crate) fn named(name: &str) -> VethPairs {
+        VethPairs {
             name: name.to_owned(),
         }
     }
@@ -78,8 +78,8 @@ impl Wire {
     ///
     /// # Errors
     /// When all are taken.
-    pub(crate) fn free(links: &Links, recorded: &[String]) -> Result<Wire> {
-        let mut wires = (0..WIRES).map(|n| Wire::named(&format!("wl{n}")));
+    pub(crate) fn free(links: &Links, recorded: &[String]) -> Result<VethPairs> {
+        let mut wires = (0..WIRES).map(|n| VethPairs::named(&format!("wl{n}")));
         let is_there = |interface: &String| links.0.contains_key(interface);
         wires
             .find(|w| !recorded.contains(&w.name) && !w.interfaces().iter().any(is_there))
@@ -87,11 +87,11 @@ impl Wire {
     }
 
     /// The one that was made for this bridge, if the kernel still has it.
-    pub(crate) fn of_bridge(bridge: &str, links: &Links) -> Option<Wire> {
+    pub(crate) fn of_bridge(bridge: &str, links: &Links) -> Option<VethPairs> {
         let alias = format!("{ALIAS}{bridge}");
         let mut links = links.0.iter();
         let (name, _) = links.find(|(_, link)| link.alias.as_deref() == Some(&alias))?;
-        Some(Wire::named(name))
+        Some(VethPairs::named(name))
     }
 
     /// The Linux bridge.
@@ -244,18 +244,24 @@ mod tests {
     #[test]
     fn the_first_name_that_nothing_has_is_taken() {
         let links = Links::parse(SAID).unwrap();
-        assert_eq!(Wire::free(&links, &[]).unwrap().name(), "wl2");
-        assert_eq!(Wire::free(&Links::default(), &[]).unwrap().name(), "wl0");
+        assert_eq!(VethPairs::free(&links, &[]).unwrap().name(), "wl2");
+        assert_eq!(
+            VethPairs::free(&Links::default(), &[]).unwrap().name(),
+            "wl0"
+        );
         let recorded = ["wl2".to_owned()];
-        assert_eq!(Wire::free(&links, &recorded).unwrap().name(), "wl3");
-        assert_eq!(Wire::of_bridge("br0", &links), Some(Wire::named("wl0")));
-        assert_eq!(Wire::of_bridge("br", &links), None);
+        assert_eq!(VethPairs::free(&links, &recorded).unwrap().name(), "wl3");
+        assert_eq!(
+            VethPairs::of_bridge("br0", &links),
+            Some(VethPairs::named("wl0"))
+        );
+        assert_eq!(VethPairs::of_bridge("br", &links), None);
     }
 
     #[test]
     fn a_wire_is_whole_with_all_of_its_parts() {
         let whole = Links::parse(SAID).unwrap();
-        let wire = Wire::named("wl0");
+        let wire = VethPairs::named("wl0");
         assert!(wire.is_whole(&whole));
         assert_eq!(wire.remove(&whole).len(), 3);
         for part in wire.interfaces() {
@@ -272,7 +278,7 @@ mod tests {
 
     #[test]
     fn names_fit_an_interface() {
-        let longest = Wire::named("wl99").port(Side::Outside);
+        let longest = VethPairs::named("wl99").port(Side::Outside);
         assert!(longest.len() < 16, "{longest}");
     }
 }
