@@ -23,7 +23,7 @@ help:
 	@echo 'make compete-box the same through the box, beside the kernel'"'"'s CUBIC and BBR (needs QEMU; half an hour)'
 	@echo 'make priors      what algorithm = "auto" assumes of each algorithm before it knows (minutes)'
 	@echo 'make conformance each algorithm beside the kernel module of its name (needs QEMU; an hour)'
-	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs QEMU and root)'
+	@echo 'make reproduce-tcon  the figures of the TCon paper, beside its numbers (needs root; three quarters of an hour)'
 	@echo 'make reproduce-acdc  the figures of the AC/DC paper, beside its numbers (needs QEMU and root; an hour)'
 	@echo 'make reproduce-compound  Compound TCP reproduced, beside the numbers (needs QEMU and root; two hours)'
 	@echo 'make reproduce-mystique  algorithms chosen by rules and by experience, on the paths of the Mystique paper (needs QEMU and root; two hours)'
@@ -183,7 +183,7 @@ define run_experiments
 	[ -z "$$failed" ] || { echo "not as it should be:$$failed"; exit 1; }
 endef
 
-# Figures 4, 5, 6 and 7a in a guest in virtual time, 7b on this machine's kernel.
+# All in the simulator, and Figure 7b on this machine's kernel as well.
 reproduce-tcon: build
 	$(call run_experiments,tcon-fig4 tcon-table2 tcon-fig5 tcon-fig6 tcon-fig7a tcon-held tcon-connections tcon-fig7b)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
