@@ -9,7 +9,7 @@ mod refusals;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
-use windlass_engine::{Pool, Side, Tx, TxChecksum, Why};
+use windlass_engine::{Pkt, Pool, Room, Side, Tx, TxChecksum, Why};
 use windlass_io::interface::{Interface, disable_segment_offloads, index};
 use windlass_io::{Driver, Mode, Prefer, packet};
 
@@ -84,6 +84,43 @@ fn one_frame_may_be_in_the_ring_twice() {
             2 * inside.rx_packets
         );
         assert_eq!(stats.frames.frames_held, 0, "{stats:?}");
+    }
+}
+
+/// All that may be held is held: acknowledgements come in all the same, and so does data that is passed on.
+#[test]
+fn what_is_held_takes_no_frame_from_reception() {
+    for frames in [1024, 8192] {
+        let Some(lab) = Lab::new(1500) else { return };
+        let config = windlass_io::DriverConfig {
+            frames,
+            ..config(Prefer::Auto)
+        };
+        let may_hold = config.hold_frames();
+        let Some(box_) = Forwarder::start(&lab, config, 1) else {
+            return;
+        };
+        let held: Vec<Pkt> = box_.order(|_, drivers| {
+            let driver = &mut drivers[0];
+            let more = || (driver.room() != Room::None).then(|| driver.alloc(60));
+            let held = std::iter::from_fn(more);
+            held.map(|pkt| pkt.expect("a frame")).collect()
+        });
+        assert!(held.len() + 64 > may_hold as usize, "{}", held.len());
+        lab.transfer(5000, 4 * MIB);
+        let (room, stats) = box_.order(move |_, drivers| {
+            let driver = &mut drivers[0];
+            let seen = (driver.room(), driver.stats());
+            held.into_iter().for_each(|pkt| driver.free(pkt));
+            seen
+        });
+        assert_eq!(room, Room::None);
+        assert_eq!(stats.frames.rx_starved, 0, "{stats:?}");
+        for side in stats.sides {
+            assert_eq!((side.rx_dropped, side.tx_dropped), (0, 0), "{stats:?}");
+            assert!(side.rx_packets > (4 * MIB / 1448) as u64, "{stats:?}");
+        }
+        assert_eq!(box_.stop().stats[0].frames.frames_held, 0);
     }
 }
 

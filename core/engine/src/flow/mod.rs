@@ -3,14 +3,19 @@
 //! Its state has three parts with walls: the `scoreboard` (what was sent, delivered and lost), the `sender_view` (what the
 //! sender has been shown), and the host of the algorithm (`windlass_cc::host`). What happens, in order:
 //!
-//! * `data` takes in what the sender sends; `police` refuses what no sender may do.
-//! * `ack` takes in what the receiver acknowledges; `repair` finds what is lost, and keeps the timers.
-//! * `send` decides what leaves, at whose pace (`pace`); `copies` sends things twice.
-//! * `acks`, `edge` and `own_acks` decide what the sender is shown.
-//! * `handback` gives the flow to its sender, `sight` after a time out of sight.
+//! * `data` takes in what the sender sends; `gaps` are packets of it that were lost before they came here; `police` refuses what no
+//!   sender may do.
+//! * `ack` takes in what the receiver acknowledges; `repair` finds what is lost, and keeps the timers (`timeout` says how long).
+//! * `send` decides what leaves, at whose pace (`pace`, and `train` while the pipe is not full); `copies` sends things twice.
+//! * `acks` decides what the sender is shown of an ACK, `edge` how far it may send, and `own_acks` makes ACKs of the box.
+//! * `hands` says in whose hands the flow is: `handback` gives it to its sender, `harm` for good, and `sight` goes on after a time
+//!   out of sight.
 //! * `change` takes up another policy, or another algorithm.
 //! * `review` asks whether the algorithm is to be another one; `transfers` tells policy what came of it.
 //! * `watch` and `watched` follow a sender that keeps its own congestion control.
+//!
+//! What these use: `distance` (how far away the ends are), `scale` (what a round trip makes of the constants), `limited_by` (what
+//! the flow waits for). What others are told: `info`, `standing`, `export`, `introduction`. `memory` bounds the size of all this.
 
 mod ack;
 mod acks;
