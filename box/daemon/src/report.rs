@@ -62,10 +62,12 @@ impl FlowReport {
         let policy = policy.of(info.edition);
         let rule = policy.zip(info.rule);
         let rule = rule.and_then(|(policy, number)| policy.rule_name(number));
-        let list = policy.zip(info.switch_list);
-        let list = list.and_then(|(policy, list)| policy.switch_list(list));
-        let because = list.zip(info.switch_condition);
-        let because = because.and_then(|(list, number)| list.switches.get(usize::from(number)));
+        let because = policy
+            .zip(info.switching)
+            .and_then(|(policy, (list, number))| {
+                let switches = &policy.switch_list(list)?.switches;
+                switches.get(usize::from(number?))
+            });
         let tenant = policy.zip(info.tenant);
         let tenant = tenant.and_then(|(policy, id)| policy.tenant_name(id));
         let plugin_failed = info

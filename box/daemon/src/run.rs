@@ -109,8 +109,7 @@ pub fn run(
     drop((served, standby, lookout));
     let ended = supervisor.end();
     told.tell(stopped(&handler));
-    drop(keeper);
-    drop((saver, begun));
+    drop((keeper, saver, begun));
     let recorded = recorder.map_or(Ok(()), Recorder::finish);
     outcome.and(ended).and(recorded)
 }

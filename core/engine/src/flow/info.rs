@@ -110,10 +110,9 @@ pub struct FlowInfo {
     pub arm: Option<Arm>,
     /// It has drawn to be only observed, so that others can be compared with it.
     pub held_out: bool,
-    /// The list of conditions on its path that may change the algorithm.
-    pub switch_list: Option<u16>,
-    /// The condition of it that has brought the algorithm, by number from 0.
-    pub switch_condition: Option<u8>,
+    /// The list of conditions on its path that may change the algorithm, and the condition of it that has brought the
+    /// algorithm, by number from 0.
+    pub switching: Option<(u16, Option<u8>)>,
     /// It is in its sender's hands now.
     pub in_senders_hands: bool,
     /// The reaction to a loss or a mark is under way: the window is recovery's.
@@ -147,8 +146,8 @@ impl Flow {
             tenant: self.verdict.tenant,
             arm: self.verdict.arm,
             held_out: self.verdict.drawn.is_some_and(|drawn| drawn.held_out),
-            switch_list: self.verdict.switching.map(|s| s.list),
-            switch_condition: review.and_then(Review::in_force),
+            switching: (self.verdict.switching)
+                .map(|s| (s.list, review.and_then(Review::in_force))),
             in_senders_hands: self.hands.are_senders(),
             in_recovery: self.host.is_reacting(),
             limited_by: self.limited_by(),

@@ -19,7 +19,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use windlass_cc::Phase;
 use windlass_engine::{
-    AlgorithmId, Counters, FlowFigures, FlowInfo, LimitedBy, Side, TenantId, TenantInfo,
+    AlgorithmId, Counters, Decide, Edition, FlowFigures, FlowInfo, LimitedBy, Side, TenantId,
+    TenantInfo,
 };
 use windlass_io::handover::Plan;
 use windlass_io::{DriverConfig, DriverInfo, DriverStats, Mode, XdpCounters};
@@ -77,7 +78,7 @@ pub(crate) fn info(port: u16) -> FlowInfo {
             inner_vlan: 0,
         },
         sender: Side::Inside,
-        edition: windlass_engine::Edition::default(),
+        edition: Edition::default(),
         rule: Some(0),
         mode: windlass_engine::Mode::Enforce,
         failed: None,
@@ -116,8 +117,7 @@ pub(crate) fn info(port: u16) -> FlowInfo {
         tenant: Some(TenantId(0)),
         arm: None,
         held_out: false,
-        switch_list: None,
-        switch_condition: None,
+        switching: None,
         in_senders_hands: false,
         in_recovery: false,
         limited_by: LimitedBy::Cwnd,
@@ -191,6 +191,11 @@ impl Fake {
             let log = Arc::clone(&log);
             thread::spawn(move || {
                 let mut bypass = false;
+                let mut edition = Edition::default();
+                let known = |port, edition| FlowInfo {
+                    edition,
+                    ..info(port)
+                };
                 for command in commands {
                     match command {
                         Command::Stop => return,
@@ -204,11 +209,12 @@ impl Fake {
                         | Command::LeaveToAnother(_) => panic!("nobody asks for it"),
                         _ if deaf && number == 1 => {}
                         Command::Flow(key, answer) => {
-                            let found = (key == info(5000).key && number == 0).then(|| info(5000));
+                            let found = (key == info(5000).key && number == 0)
+                                .then(|| known(5000, edition));
                             answer.send(found.map(Box::new)).unwrap();
                         }
                         Command::Flows(_, _, answer) => {
-                            let flows = vec![info(5000 + number as u16)];
+                            let flows = vec![known(5000 + number as u16, edition)];
                             answer.send(Flows { flows, omitted: 2 }).unwrap();
                         }
                         Command::Status(answer) => {
@@ -237,6 +243,7 @@ impl Fake {
                             answer.send(vec![blue]).unwrap();
                         }
                         Command::Policy(policy, answer) => {
+                            edition = policy.edition();
                             let ports = policy.governed_ports();
                             log.lock().unwrap().push(format!("policy {ports:?}"));
                             answer.send(()).unwrap();

@@ -32,6 +32,13 @@ fn without_workers_every_request_has_an_answer() {
     else {
         panic!("no flows");
     };
+    // These workers have not been told of that policy: their numbers get no name of it.
+    assert_eq!(flows[0].rule, None);
+    assert!(apply(&fake, "version = 1\n[[rule]]\nname = \"web\"\n").is_ok());
+    let Ok(Answer::Flows { flows, .. }) = ask(&fake.path(), Request::Flows(FlowFilter::default()))
+    else {
+        panic!("no flows");
+    };
     assert_eq!(flows[0].rule.as_deref(), Some("web"));
 }
 
