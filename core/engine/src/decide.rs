@@ -116,7 +116,8 @@ fn to_be_named() -> Settings {
 pub(crate) struct Generation(pub(crate) u32);
 
 /// Which policy it is, among those that took charge one after the other. Numbers of rules, tenants and conditions mean something
-/// in one edition only. What the engine tells carries the edition, since it may be read when another policy is in charge.
+/// in one edition only. What the engine tells carries the edition, since it may be read when another policy is in charge. Each
+/// engine counts generations for itself; all engines of a process have the same editions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Edition(pub u32);
 

@@ -106,6 +106,8 @@ impl Engine {
     /// An engine that starts at `now`. `seed` makes hashing and the algorithms' dice repeatable.
     pub fn new(policy: Box<dyn Decide>, limits: Limits, now: Nanos, seed: u64) -> Self {
         let tenants = policy.tenants();
+        let mut news = News::default();
+        news.notices.take_up(policy.edition());
         Engine {
             tenants: tenants::open(&tenants, &[]),
             non_tcp: NonTcp::of(&tenants),
@@ -129,7 +131,7 @@ impl Engine {
             seed,
             strangers: None,
             expected: 0,
-            news: News::default(),
+            news,
             scratch: Scratch {
                 batch: Vec::with_capacity(BATCH_PACKETS),
                 ..Scratch::default()

@@ -103,7 +103,7 @@ impl Notices {
         }
     }
 
-    /// Another policy is in charge of what happens from now on.
+    /// The policy of this edition is in charge of what happens from now on.
     pub(crate) fn take_up(&mut self, edition: Edition) {
         debug_assert!(self.unnamed.is_empty());
         self.edition = edition;

@@ -1,7 +1,7 @@
 //! What a sender sees of a flow that it is given back.
 
-use windlass_engine::Side;
-use windlass_wire::{Flags, OptionWriter};
+use windlass_engine::{Decide, Edition, Nanos, Side, Verdict};
+use windlass_wire::{Flags, FlowKey, OptionWriter};
 
 use super::ends::{Bench, MS, MSS, SERVER_ISS, bbr};
 
@@ -58,4 +58,46 @@ fn what_waits_does_not_leave_in_a_burst() {
     let later = left(&mut bench);
     assert_eq!(at_first + at_once + later.len(), 42, "with the smaller one");
     assert!(later.is_sorted(), "{later:?}");
+}
+
+/// BBR for all, by the policy of this number.
+struct Numbered(u32);
+
+impl Decide for Numbered {
+    fn classify(&self, flow: &FlowKey, sender: Side, now: Nanos) -> Option<Verdict> {
+        bbr().classify(flow, sender, now)
+    }
+
+    fn edition(&self) -> Edition {
+        Edition(self.0)
+    }
+}
+
+/// Another policy takes charge before a notice is taken: it is told with the edition of its time. Flows have that of now.
+#[test]
+fn what_is_told_has_the_edition_of_its_policy() {
+    let mut bench = Bench::new(Numbered(3));
+    bench.handshake();
+    bench.server_data(1, 10);
+    bench.pass(100 * MS);
+    let editions = |bench: &Bench| {
+        bench
+            .engine
+            .flows()
+            .map(|info| info.edition)
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(editions(&bench), [Edition(3)]);
+    let smaller = bench.spec(Side::Inside, Flags::ACK, 1, 1, 700);
+    bench.put(Side::Inside, &smaller);
+    bench.engine.set_policy(Box::new(Numbered(4)), bench.now);
+    assert_eq!(editions(&bench), [Edition(4)]);
+    let mut told = Vec::new();
+    assert_eq!(
+        bench
+            .engine
+            .take_notices(|notice| told.push(notice.edition)),
+        0
+    );
+    assert_eq!(told, [Edition(3)]);
 }
