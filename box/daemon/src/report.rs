@@ -60,16 +60,13 @@ impl FlowReport {
     /// What is known of the flow, and the rule that `policy` has for it.
     pub(crate) fn new(info: &FlowInfo, policy: &Policy) -> FlowReport {
         let policy = policy.of(info.edition);
-        let rule = policy.zip(info.rule);
-        let rule = rule.and_then(|(policy, number)| policy.rule_name(number));
-        let because = policy
-            .zip(info.switching)
-            .and_then(|(policy, (list, number))| {
-                let switches = &policy.switch_list(list)?.switches;
-                switches.get(usize::from(number?))
-            });
-        let tenant = policy.zip(info.tenant);
-        let tenant = tenant.and_then(|(policy, id)| policy.tenant_name(id));
+        let rule = policy.and_then(|policy| policy.rule_name(info.rule?));
+        let because = policy.and_then(|policy| {
+            let (list, number) = info.switching?;
+            let switches = &policy.switch_list(list)?.switches;
+            switches.get(usize::from(number?))
+        });
+        let tenant = policy.and_then(|policy| policy.tenant_name(info.tenant?));
         let plugin_failed = info
             .failed
             .map(|failed| format!("{}: {}", failed.plugin.name(), failed.fault));

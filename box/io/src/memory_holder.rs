@@ -6,6 +6,7 @@
 
 use std::ffi::{c_int, c_long, c_void};
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -32,7 +33,7 @@ pub struct MemoryHolder {
     pid: libc::pid_t,
     /// It runs on this, and reads that.
     _stack: Vec<u128>,
-    beginning: Box<Beginning>,
+    beginning: Arc<Beginning>,
 }
 
 impl MemoryHolder {
@@ -42,12 +43,12 @@ impl MemoryHolder {
     /// `EPERM` where a filter of system calls forbids it, `EAGAIN` where no process may be added, `ETIMEDOUT`.
     pub fn start() -> io::Result<MemoryHolder> {
         let mut stack = vec![0u128; STACK_BYTES / size_of::<u128>()];
-        let beginning = Box::new(Beginning {
+        let beginning = Arc::new(Beginning {
             // SAFETY: it cannot fail.
             parent: unsafe { libc::getpid() },
             has_begun: AtomicBool::new(false),
         });
-        let told = (&raw const *beginning).cast_mut().cast::<c_void>();
+        let told = Arc::as_ptr(&beginning).cast_mut().cast::<c_void>();
         let pid = with_signals_blocked(|| {
             // SAFETY: one past the end of the stack, which grows down.
             let top = unsafe { stack.as_mut_ptr().add(stack.len()) };
@@ -170,7 +171,7 @@ mod tests {
 
     /// A process with as many frames as a worker has by default, to be killed.
     #[test]
-    #[ignore = "a part of the next test"]
+    #[ignore = "another test starts it in a process of its own"]
     fn victim() {
         let holder = std::env::var_os(HELD).map(|_| MemoryHolder::start().expect("a process"));
         let (mut frames, _file) = Mapping::file(FRAMES_BYTES).expect("memory");

@@ -164,8 +164,8 @@ impl Books {
             }
         };
         let policy = self.policy.read().unwrap_or_else(PoisonError::into_inner);
-        let named = policy.of(notice.edition).zip(notice.rule);
-        let rule = named.and_then(|(policy, number)| policy.rule_name(number));
+        let policy = policy.of(notice.edition);
+        let rule = policy.and_then(|policy| policy.rule_name(notice.rule?));
         Draft {
             flow: Some(notice.key.to_string()),
             rule: rule.map(str::to_owned),

@@ -153,8 +153,8 @@ fn sort(flows: &mut [(&FlowInfo, Option<u64>)], order: Order, policy: &Policy) {
     match order {
         Order::Flow => flows.sort_unstable_by_key(|(info, _)| info.key),
         Order::Rule => flows.sort_by_key(|(info, _)| {
-            let named = policy.of(info.edition).zip(info.rule);
-            let name = named.and_then(|(policy, number)| policy.rule_name(number));
+            let policy = policy.of(info.edition);
+            let name = policy.and_then(|policy| policy.rule_name(info.rule?));
             (name.map(str::to_owned), info.key)
         }),
         Order::Algorithm => flows.sort_by_key(|(info, _)| (info.algorithm.name(), info.key)),
