@@ -24,7 +24,7 @@ fn rules_lost_with_the_switch_are_there_again_within_a_second() {
         let daemon = Daemon::start(&switch.lab, &RUN);
         let transfer = Transfer::start(&switch.lab, 8001);
         transfer.wait_for(5 * MEGABYTE);
-        assert_eq!(daemon.flow(8001)["passed"], Value::Null);
+        daemon.assert_governed(8001);
 
         switch.signal(signal);
         thread::sleep(Duration::from_millis(700));
@@ -43,7 +43,7 @@ fn rules_lost_with_the_switch_are_there_again_within_a_second() {
         });
         let second = Transfer::start(&switch.lab, 8002);
         second.wait_for(5 * MEGABYTE);
-        assert_eq!(daemon.flow(8002)["passed"], Value::Null);
+        daemon.assert_governed(8002);
         transfer.wait_for(5 * MEGABYTE);
         transfer.finish();
         second.finish();
@@ -82,7 +82,7 @@ fn rules_and_ports_that_somebody_removes_are_there_again() {
     transfer.wait_for(MEGABYTE);
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
-    assert_eq!(daemon.flow(8002)["passed"], Value::Null);
+    daemon.assert_governed(8002);
     transfer.finish();
     second.finish();
 }
@@ -115,7 +115,7 @@ fn a_wire_that_is_gone_is_made_again() {
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
     transfer.wait_for(MEGABYTE);
-    assert_eq!(daemon.flow(8002)["passed"], Value::Null);
+    daemon.assert_governed(8002);
     transfer.finish();
     second.finish();
 }
@@ -128,18 +128,20 @@ fn an_older_openflow_will_do() {
     switch.vsctl("set Bridge br0 protocols=OpenFlow10,OpenFlow13");
     let before = switch.looks();
     switch.windlass(ATTACH);
+    let attached = switch.flows("");
     let daemon = Daemon::start(&switch.lab, &RUN);
     let transfer = Transfer::start(&switch.lab, 8001);
     transfer.wait_for(MEGABYTE);
     switch.signal(Signal::SIGTERM);
     let answered = switch.start_daemon();
+    // This OpenFlow has no bundles: the rules come one by one, and a SYN may go by before the last of them.
     wait_for("the rules", || {
-        without_learned(&switch).contains("wl0-in-sw")
+        without_learned(&switch) == without_learned_in(&attached)
     });
     assert!(answered.elapsed() < REPAIR, "{:?}", answered.elapsed());
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
-    assert_eq!(daemon.flow(8002)["passed"], Value::Null);
+    daemon.assert_governed(8002);
     transfer.finish();
     second.finish();
     switch.windlass(DETACH);
