@@ -1,7 +1,7 @@
 //! One download through the box and beside it, in virtual time:
 //! `cargo run --release -p windlass-sim --example download -- RATE_MBIT RTT_MS LOSS_PERCENT BYTES [ALGORITHM] [REDUNDANCY] [FLAGS]`
 //! FLAGS, joined by commas: `trace`, `client-nosack`, `server-nosack`, `server-nots`, `tiny-budget`,
-//! `jitter=MS`, `seed=N`,
+//! `jitter=MS`, `seed=N`, `scale=N` (of the client's window),
 //! and the server's own algorithm: `reno`, `bbr`, `bbr3`.
 #![allow(clippy::disallowed_methods)]
 
@@ -62,6 +62,9 @@ impl Asked {
         scenario.client.sack = !self.has("client-nosack");
         scenario.server.sack = !self.has("server-nosack");
         scenario.server.timestamps = !self.has("server-nots");
+        if let Some(shift) = self.value("scale") {
+            scenario.client.window_scale = Some(shift as u8);
+        }
         for flag in &self.flags {
             scenario.server.algorithm = match (flag.as_str(), flag.parse::<AlgorithmId>()) {
                 ("reno", _) => ServerAlgorithm::Reno,

@@ -205,15 +205,20 @@ impl Flow {
             self.note_sender_retransmission(ctx, start, end);
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
-        if end <= self.view.ack() {
+        let known = end <= self.view.ack();
+        if known && (end - start <= 1 || self.board.una() == self.board.nxt()) {
             // The sender knows that the receiver has this: it asks whether the receiver is alive.
             return ctx.emit(pkt, self.setup.sender.other(), segment);
         }
         if end <= self.board.una() {
-            // The receiver has it, but the ACK is still waiting here, or was lost on its way.
+            // The receiver has it, but the ACK is still waiting here, or was lost on its way. Should this go on, its newer
+            // TSval would make the receiver drop what is repaired here (PAWS).
             ctx.swallow(pkt, Fate::RepeatAnswered);
             ctx.counters.sender_retransmissions_absorbed += 1;
-            return self.answer_known_data(ctx, start, end);
+            return match known {
+                true => self.repeat_ack(ctx),
+                false => self.answer_known_data(ctx, start, end),
+            };
         }
         if self.in_charge() {
             match self.board.missing_at((start, end)) {

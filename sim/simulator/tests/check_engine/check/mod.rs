@@ -66,6 +66,8 @@ struct Ends {
 struct Shown {
     ack: u32,
     edge: u64,
+    /// Number of the packet that has told the window last (SND.WL1).
+    window_seq: u32,
 }
 
 struct World {
@@ -267,11 +269,16 @@ impl World {
         if segment.flags.has(Flags::SYN) || ack < self.shown.ack {
             return;
         }
+        // Of two that acknowledge the same, an older one tells no window (RFC 9293 §3.10.7.4).
+        let age = self.shown.window_seq.wrapping_sub(segment.seq) as i32;
+        if ack == self.shown.ack && self.shown.edge > 0 && age > 0 {
+            return;
+        }
         let edge = u64::from(ack) + (u64::from(segment.window) << SCALE);
         // A flow that passes shows the receiver's own edge, which may have been rounded up before.
         let edge_before = self.shown.edge.saturating_sub(1 << SCALE);
         assert!(edge >= edge_before, "edge {edge} after {}", self.shown.edge);
-        self.shown.ack = ack;
+        (self.shown.ack, self.shown.window_seq) = (ack, segment.seq);
         self.shown.edge = self.shown.edge.max(edge);
     }
 }
