@@ -66,7 +66,7 @@ fn a_transfer_goes_on_through_bypass_and_sigterm() {
     daemon.ask(&["bypass", "off"]);
     let second = Transfer::start(&lab, 8002);
     second.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_eq!(daemon.flow(8002)["passed"], Value::Null);
 
     let control = daemon.control.clone();
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
@@ -139,7 +139,7 @@ fn a_transfer_goes_on_after_kill_9_and_a_new_windlass_takes_its_place() {
     let daemon = Daemon::start(&lab, &PLACE);
     let transfer = Transfer::start(&lab, 8001);
     transfer.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8001);
+    assert_eq!(daemon.flow(8001)["passed"], Value::Null);
     let control = daemon.control.clone();
     assert_eq!(daemon.end(Signal::SIGKILL), None);
     transfer.wait_for(5 * MEGABYTE);
@@ -149,7 +149,7 @@ fn a_transfer_goes_on_after_kill_9_and_a_new_windlass_takes_its_place() {
     let second = Transfer::start(&lab, 8002);
     second.wait_for(5 * MEGABYTE);
     transfer.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_eq!(daemon.flow(8002)["passed"], Value::Null);
     second.finish();
     transfer.finish();
     let other = lab
@@ -175,7 +175,7 @@ fn two_workers_and_a_packet_socket_carry_a_transfer_too() {
     );
     let transfer = Transfer::start(&lab, 8001);
     transfer.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8001);
+    assert_eq!(daemon.flow(8001)["passed"], Value::Null);
     transfer.finish();
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
 

@@ -165,15 +165,6 @@ impl Daemon {
         found.unwrap_or_else(|| panic!("no flow {from}")).clone()
     }
 
-    /// The flow from this server's port came to Windlass, which governs it. On a machine that is busy with other tests,
-    /// Windlass may have been late so often that it gave the flow back, and that is right as well.
-    pub fn assert_governed(&self, port: u16) -> Value {
-        let flow = self.flow(port);
-        let passed = &flow["passed"];
-        assert!(passed.is_null() || passed == "late_worker", "{flow}");
-        flow
-    }
-
     pub fn counter(&self, group: &str, name: &str) -> u64 {
         self.json(&["counters", "-j"])[group][name]
             .as_u64()

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::netns::{Daemon, MEGABYTE, Transfer};
 use crate::switch::{Switch, wait_for};
-use crate::{ATTACH, DETACH, RUN};
+use crate::{ATTACH, DETACH, RUN, assert_governed};
 
 /// What is lost must be there again in this time.
 const REPAIR: Duration = Duration::from_secs(1);
@@ -24,7 +24,7 @@ fn rules_lost_with_the_switch_are_there_again_within_a_second() {
         let daemon = Daemon::start(&switch.lab, &RUN);
         let transfer = Transfer::start(&switch.lab, 8001);
         transfer.wait_for(5 * MEGABYTE);
-        daemon.assert_governed(8001);
+        assert_governed(&daemon, 8001);
 
         switch.signal(signal);
         thread::sleep(Duration::from_millis(700));
@@ -43,7 +43,7 @@ fn rules_lost_with_the_switch_are_there_again_within_a_second() {
         });
         let second = Transfer::start(&switch.lab, 8002);
         second.wait_for(5 * MEGABYTE);
-        daemon.assert_governed(8002);
+        assert_governed(&daemon, 8002);
         transfer.wait_for(5 * MEGABYTE);
         transfer.finish();
         second.finish();
@@ -82,7 +82,7 @@ fn rules_and_ports_that_somebody_removes_are_there_again() {
     transfer.wait_for(MEGABYTE);
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_governed(&daemon, 8002);
     transfer.finish();
     second.finish();
 }
@@ -115,7 +115,7 @@ fn a_wire_that_is_gone_is_made_again() {
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
     transfer.wait_for(MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_governed(&daemon, 8002);
     transfer.finish();
     second.finish();
 }
@@ -141,7 +141,7 @@ fn an_older_openflow_will_do() {
     assert!(answered.elapsed() < REPAIR, "{:?}", answered.elapsed());
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_governed(&daemon, 8002);
     transfer.finish();
     second.finish();
     switch.windlass(DETACH);

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::netns::{Daemon, MEGABYTE, Transfer};
 use crate::switch::{Switch, wait_for};
-use crate::{ATTACH, DETACH, RUN};
+use crate::{ATTACH, DETACH, RUN, assert_governed};
 
 #[test]
 fn a_transfer_goes_through_the_box_and_goes_on_after_kill_9() {
@@ -20,7 +20,7 @@ fn a_transfer_goes_through_the_box_and_goes_on_after_kill_9() {
     let daemon = Daemon::start(&switch.lab, &RUN);
     let transfer = Transfer::start(&switch.lab, 8001);
     transfer.wait_for(5 * MEGABYTE);
-    let flow = daemon.assert_governed(8001);
+    let flow = assert_governed(&daemon, 8001);
     assert_eq!(
         (&flow["mode"], &flow["sender"]),
         (&"enforce".into(), &"inside".into())
@@ -41,7 +41,7 @@ fn a_transfer_goes_through_the_box_and_goes_on_after_kill_9() {
     let second = Transfer::start(&switch.lab, 8002);
     second.wait_for(5 * MEGABYTE);
     transfer.wait_for(5 * MEGABYTE);
-    daemon.assert_governed(8002);
+    assert_governed(&daemon, 8002);
 
     // Detaching while all is at work.
     switch.windlass(DETACH);
@@ -131,7 +131,7 @@ fn the_operators_own_rules_and_networks_hold() {
         for (port, client) in [8001, 8002].into_iter().zip(outside) {
             let transfer = Transfer::between(lab, ("a", "10.77.0.1"), client, port);
             transfer.wait_for(5 * MEGABYTE);
-            let flow = daemon.assert_governed(port);
+            let flow = assert_governed(&daemon, port);
             assert!(flow["flow"].as_str().unwrap().ends_with("@7"), "{flow}");
             transfer.finish();
         }
@@ -173,7 +173,7 @@ fn packets_whose_port_cannot_be_remembered_go_past_the_box() {
     first.wait_for(MEGABYTE);
     let second = Transfer::between(&switch.lab, ("a", "10.77.0.1"), "c", 8002);
     second.wait_for(MEGABYTE);
-    daemon.assert_governed(8001);
+    assert_governed(&daemon, 8001);
     first.finish();
     second.finish();
     assert_eq!(switch.packets("actions=drop"), 0);
