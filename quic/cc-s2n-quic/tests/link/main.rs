@@ -163,13 +163,19 @@ fn reports_tell_the_path() {
 }
 
 /// At 1 % random loss, what reduces by loss is held far below the link's rate, and BBR is not.
+/// Which packets are lost changes with the packet numbers that s2n-quic skips: BBRv3's share of a
+/// single transfer lies between 0.57 and 0.77 (median 0.75 of 60), so the median of five counts.
 #[test]
 fn bbr_keeps_its_rate_under_random_loss() {
     let lossy = Link {
         loss_one_in: 100,
         ..LINK
     };
-    let share = |id: AlgorithmId| transfer(lossy, id.into()).utilisation(&lossy);
+    let share = |id: AlgorithmId| {
+        let mut shares = [(); 5].map(|()| transfer(lossy, id.into()).utilisation(&lossy));
+        shares.sort_by(f64::total_cmp);
+        shares[2]
+    };
     let (bbr, bbr3, reno) = (
         share(AlgorithmId::Bbr),
         share(AlgorithmId::Bbr3),
