@@ -11,14 +11,16 @@
  * the next call of the same flow. Whatever else a plugin keeps in its memory is shared by all flows
  * of a worker and may vanish: a plugin whose decisions depend on it is refused.
  *
- * Bytes, nanoseconds and bytes per second, everywhere. A time or rate that is not known is 0.
+ * Bytes, nanoseconds and bytes per second, everywhere. A time or rate that is not known is 0; but
+ * getMinRTT() answers WINDLASS_UNKNOWN_MIN_RTT then, as in the paper. (A module that speaks version 1 is told 0.)
  */
 #ifndef WINDLASS_H
 #define WINDLASS_H
 
 #include <stdint.h>
 
-#define WINDLASS_ABI 1
+#define WINDLASS_ABI 2
+#define WINDLASS_UNKNOWN_MIN_RTT INT64_MAX
 #define WINDLASS_STATE_BYTES 256
 #define WINDLASS_PARAMETERS 8
 

@@ -51,7 +51,11 @@ pub enum PluginError {
         name: String,
     },
     /// Another version of the interface.
-    #[error("the module speaks version {0} of the interface, this is version {own}", own = crate::ABI_VERSION)]
+    #[error(
+        "the module speaks version {0} of the interface, and Windlass speaks {first} to {last}",
+        first = crate::ABI_VERSIONS.start(),
+        last = crate::ABI_VERSIONS.end()
+    )]
     Abi(i32),
     /// What it says of itself cannot be read.
     #[error("what the module says of itself (windlass_about): {0}")]

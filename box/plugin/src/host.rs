@@ -17,6 +17,8 @@ pub(crate) struct Host {
     min_rtt: Nanos,
     max_bw: ByteRate,
     loss: bool,
+    /// What the module is told where `min_rtt` is not known.
+    unknown_min_rtt: i64,
 }
 
 impl Host {
@@ -36,7 +38,13 @@ impl Host {
             min_rtt: Nanos::MAX,
             max_bw: 0,
             loss: false,
+            unknown_min_rtt: i64::MAX,
         }
+    }
+
+    /// The module speaks this version of the interface.
+    pub(crate) fn speak(&mut self, version: i32) {
+        self.unknown_min_rtt = if version == 1 { 0 } else { i64::MAX };
     }
 
     /// Takes up the flow of a call.
@@ -61,7 +69,7 @@ fn natural(value: i64) -> u64 {
     u64::try_from(value).unwrap_or(0)
 }
 
-/// Numbers of the interface are signed, and unknown times are 0.
+/// Numbers of the interface are signed.
 fn number(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
@@ -74,7 +82,7 @@ pub(crate) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
     linker.func_wrap(HOST, "getCRTT", |c: Of<'_>| number(c.data().current_rtt))?;
     linker.func_wrap(HOST, "getCBW", |c: Of<'_>| number(c.data().current_bw))?;
     linker.func_wrap(HOST, "getMinRTT", |c: Of<'_>| match c.data().min_rtt {
-        Nanos::MAX => 0,
+        Nanos::MAX => c.data().unknown_min_rtt,
         known => number(known),
     })?;
     linker.func_wrap(HOST, "getMaxBW", |c: Of<'_>| number(c.data().max_bw))?;

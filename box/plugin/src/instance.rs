@@ -5,7 +5,7 @@ use windlass_cc::plugin::{Call, Event, Fault, FlowState};
 
 use crate::block::{self, BLOCK_BYTES, STATE_AT};
 use crate::host::Host;
-use crate::{CALL_FUEL, MEMORY_BYTES_MAX, PluginError};
+use crate::{ABI_VERSIONS, CALL_FUEL, MEMORY_BYTES_MAX, PluginError};
 
 type Function = TypedFunc<(), ()>;
 
@@ -41,13 +41,13 @@ impl Instance {
         let memory = wasm
             .get_memory(&mut store, "memory")
             .ok_or_else(|| PluginError::missing("export \"memory\"", "export its memory"))?;
-        let block_at = {
-            let mend = "export windlass_block, which answers with the address of the block";
-            let place = wasm.get_typed_func::<(), i32>(&mut store, "windlass_block");
-            let place = place.map_err(|_| PluginError::missing("windlass_block", mend))?;
-            place.call(&mut store, ()).map_err(PluginError::wasm)? as u32 as usize
-        };
-        if block_at % 8 != 0 || block_at + BLOCK_BYTES > memory.data_size(&store) {
+        let block_at = answer(
+            &mut store,
+            &wasm,
+            "windlass_block",
+            "export it, and let it answer with the address of the block",
+        )? as u32 as usize;
+        if !block_at.is_multiple_of(8) || block_at + BLOCK_BYTES > memory.data_size(&store) {
             return Err(PluginError::missing(
                 format!("block of {BLOCK_BYTES} bytes at address {block_at}"),
                 "let windlass_block answer with the address of a struct windlass_block",
@@ -119,7 +119,19 @@ macro_rules! optional {
 }
 use optional;
 
-/// A store with its limits, and the module in it.
+/// What a function of the module answers that takes nothing; `mend`: what to do if there is none.
+pub(crate) fn answer(
+    store: &mut Store<Host>,
+    wasm: &Wasm,
+    name: &str,
+    mend: &'static str,
+) -> Result<i32, PluginError> {
+    let function = wasm.get_typed_func::<(), i32>(&mut *store, name);
+    let function = function.map_err(|_| PluginError::missing(format!("function {name}"), mend))?;
+    function.call(store, ()).map_err(PluginError::wasm)
+}
+
+/// A store with its limits, and the module in it, which speaks a version that Windlass speaks.
 pub(crate) fn begin(module: &InstancePre<Host>) -> Result<(Store<Host>, Wasm), PluginError> {
     let limits = StoreLimitsBuilder::new()
         .memory_size(MEMORY_BYTES_MAX)
@@ -133,6 +145,16 @@ pub(crate) fn begin(module: &InstancePre<Host>) -> Result<(Store<Host>, Wasm), P
     store.set_fuel(CALL_FUEL).map_err(PluginError::wasm)?;
     let wasm = module.instantiate(&mut store).map_err(PluginError::wasm)?;
     store.set_fuel(CALL_FUEL).map_err(PluginError::wasm)?;
+    let version = answer(
+        &mut store,
+        &wasm,
+        "windlass_abi",
+        "export it, and let it answer with WINDLASS_ABI of windlass.h",
+    )?;
+    if !ABI_VERSIONS.contains(&version) {
+        return Err(PluginError::Abi(version));
+    }
+    store.data_mut().speak(version);
     Ok((store, wasm))
 }
 

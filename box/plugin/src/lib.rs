@@ -34,6 +34,8 @@ pub use folder::{Folder, add_file, installed, load_installed};
 #[cfg(feature = "host")]
 pub use module::add;
 
+use std::ops::RangeInclusive;
+
 use windlass_cc::plugin::PluginId;
 use windlass_cc::{AlgorithmId, Catalog};
 
@@ -81,5 +83,5 @@ pub const MEMORY_BYTES_MAX: usize = 16 * 65_536;
 pub const MODULE_BYTES_MAX: usize = 1 << 20;
 /// Calls that may fail, over all flows, before a plugin is not asked any more.
 pub const FAULTS_MAX: u32 = 8;
-/// The version of the interface that is spoken here.
-pub const ABI_VERSION: i32 = 1;
+/// The versions of the interface that are spoken here. In the first, an unknown `getMinRTT` was 0.
+pub const ABI_VERSIONS: RangeInclusive<i32> = 1..=2;

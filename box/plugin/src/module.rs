@@ -13,7 +13,7 @@ use crate::about::{ABOUT_BYTES_MAX, About};
 use crate::error::PluginError;
 use crate::host::{self, Host};
 use crate::instance::{self, Instance};
-use crate::{ABI_VERSION, Added, FAULTS_MAX, MODULE_BYTES_MAX, check};
+use crate::{Added, FAULTS_MAX, MODULE_BYTES_MAX, check};
 
 /// Compiled code, and what it has done.
 pub(crate) struct Module {
@@ -136,20 +136,9 @@ fn unlimited() -> wasmtime::Store<Host> {
 /// The text at the address that `windlass_about` answers with, up to its zero byte.
 fn about_text(code: &InstancePre<Host>) -> Result<String, PluginError> {
     let (mut store, wasm) = instance::begin(code)?;
-    let mut answer = |name: &str, mend: &'static str| {
-        let function = wasm.get_typed_func::<(), i32>(&mut store, name);
-        let function =
-            function.map_err(|_| PluginError::missing(format!("function {name}"), mend))?;
-        function.call(&mut store, ()).map_err(PluginError::wasm)
-    };
-    let abi = answer(
-        "windlass_abi",
-        "export it, and let it answer with WINDLASS_ABI of windlass.h",
-    )?;
-    if abi != ABI_VERSION {
-        return Err(PluginError::Abi(abi));
-    }
-    let at = answer(
+    let at = instance::answer(
+        &mut store,
+        &wasm,
         "windlass_about",
         "export it, and let it answer with the address of a text that ends with a zero byte",
     )? as u32 as usize;

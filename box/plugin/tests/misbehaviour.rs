@@ -27,6 +27,38 @@ fn with_parameters(name: &str, parameters: &[&str]) -> String {
     wat(&(about(name, 8) + &parameters), "", "")
 }
 
+/// `min_rtt` is infinite before the first sample (Zhang et al., ANRW 2018, §3.1). Modules that speak
+/// version 1 are told 0, as they were when they were built.
+#[test]
+fn an_unknown_round_trip_is_infinite() {
+    let ask = r#"(import "windlass" "getMinRTT" (func $getMinRTT (result i64)))"#;
+    let traps_if_told = |name: &str, version: i32, told: i64| {
+        let trap = format!(
+            r#"(func (export "on_start")
+                 (if (i64.eq (call $getMinRTT) (i64.const {told})) (then unreachable))"#
+        );
+        wat(&about(name, 8), "", "")
+            .replacen("(import", &format!("{ask}\n  (import"), 1)
+            .replace(r#"(func (export "on_start")"#, &trap)
+            .replace("(i32.const 2))", &format!("(i32.const {version}))"))
+    };
+    // Later events are absurd on purpose: the first alone comes before any sample.
+    let first = "number 0 (on_start): it trapped";
+    for (version, told, other) in [(2, i64::MAX, 0), (1, 0, i64::MAX)] {
+        let result = |name: &str, told| {
+            let module = traps_if_told(name, version, told);
+            add(&mut Catalog::new(), module.as_bytes()).map_err(|error| error.to_string())
+        };
+        let error = result("t_told", told).expect_err("it traps at once");
+        assert!(error.contains(first), "{version}: {error}");
+        let other = result("t_other_told", other);
+        assert!(
+            other.err().is_none_or(|error| !error.contains(first)),
+            "{version}"
+        );
+    }
+}
+
 #[test]
 fn what_cannot_be_used_is_told() {
     let fine = |name: &str| wat(&about(name, 8), "", "");
@@ -43,8 +75,8 @@ fn what_cannot_be_used_is_told() {
         ),
         (other("(export \"memory\")", ""), "has no export \"memory\""),
         (
-            other("(result i32) (i32.const 1))", "(result i32) (i32.const 2))"),
-            "speaks version 2",
+            other("(result i32) (i32.const 2))", "(result i32) (i32.const 3))"),
+            "speaks version 3 of the interface, and Windlass speaks 1 to 2",
         ),
         (
             other("\"isLoss\"", "\"random\""),

@@ -123,12 +123,15 @@ pub mod host {
         };
     }
 
+    /// What [`getMinRTT`] says before the first sample, ns.
+    pub const UNKNOWN_MIN_RTT: u64 = i64::MAX as u64;
+
     functions! {
         /// Newest RTT, ns.
         fn getCRTT() -> u64;
         /// Newest delivery rate, bytes per second.
         fn getCBW() -> u64;
-        /// Least RTT, aged; 0 while unknown.
+        /// Least RTT, aged; [`UNKNOWN_MIN_RTT`] while unknown, as in the paper.
         fn getMinRTT() -> u64;
         /// Largest delivery rate, aged; 0 while unknown.
         fn getMaxBW() -> u64;
@@ -228,7 +231,7 @@ macro_rules! plugin {
 
         #[no_mangle]
         pub extern "C" fn windlass_abi() -> i32 {
-            1
+            2
         }
 
         #[no_mangle]

@@ -130,7 +130,7 @@ pub fn wat(about: &str, on_ack: &str, on_congestion: &str) -> String {
   (memory (export "memory") 1)
   (global $calls (mut i64) (i64.const 0))
   (data (i32.const 4096) "{about}\00")
-  (func (export "windlass_abi") (result i32) (i32.const 1))
+  (func (export "windlass_abi") (result i32) (i32.const 2))
   (func (export "windlass_about") (result i32) (i32.const 4096))
   (func (export "windlass_block") (result i32) (i32.const {BLOCK}))
   (func (export "on_start") {ten})

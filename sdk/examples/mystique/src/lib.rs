@@ -4,6 +4,7 @@
 
 use windlass_sdk::host::{
     getMaxBW, getMinRTT, setBWstep, setCwnd, setPacingRate, setPeriod, setPhase, setTstep,
+    UNKNOWN_MIN_RTT,
 };
 use windlass_sdk::{plugin, Algorithm, Event};
 
@@ -47,7 +48,7 @@ pub struct Mystique {
 }
 
 fn is_known() -> bool {
-    getMaxBW() > 0 && getMinRTT() > 0
+    getMaxBW() > 0 && getMinRTT() != UNKNOWN_MIN_RTT
 }
 
 fn mul_div(a: u64, b: u64, d: u64) -> u64 {
