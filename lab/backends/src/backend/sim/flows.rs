@@ -158,7 +158,7 @@ impl Transfer {
         let plan = Connection {
             server: App {
                 writes: writes(group, self.bytes),
-                close: Close::AfterPeer,
+                close: Close::AfterWrites,
             },
             client: App {
                 writes: vec![Write {
