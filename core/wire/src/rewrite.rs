@@ -29,6 +29,17 @@ pub enum SackRewrite {
 }
 
 impl AckRewrite {
+    /// The window alone is another one.
+    pub const fn window(window: u16) -> AckRewrite {
+        AckRewrite {
+            window,
+            sack: SackRewrite::Keep,
+            hide_ece: false,
+            tsval: None,
+            tsecr: None,
+        }
+    }
+
     /// Writes it into `head`, the first bytes of the frame that `segment` was read from. Checksums follow.
     pub fn apply(&self, head: &mut [u8], segment: &Segment) {
         let mut editor = Editor::new(head, segment);

@@ -1,6 +1,6 @@
 //! What comes from the sender: tracked, held, queued for sending.
 
-use windlass_wire::{Editor, Flags, Segment, Timestamps, parse};
+use windlass_wire::{DataRewrite, Flags, Segment, Timestamps, parse};
 
 use super::scoreboard::Piece;
 use super::{Flow, Latest, TsvalFloor};
@@ -273,11 +273,14 @@ impl Flow {
         let before = parse(ctx.pool.head(old), ctx.pool.len(old)).ok();
         let first = before.and_then(|before| before.options.timestamps);
         if let (Some(first), Some(stamps)) = (first, segment.options.timestamps) {
-            let stamps = Timestamps {
-                val: first.val,
-                ecr: stamps.ecr,
+            let rewrite = DataRewrite {
+                timestamps: Some(Timestamps {
+                    val: first.val,
+                    ecr: stamps.ecr,
+                }),
+                ..DataRewrite::default()
             };
-            Editor::new(ctx.pool.head_mut(pkt), segment).set_timestamps(stamps);
+            rewrite.apply(ctx.pool.head_mut(pkt), segment);
         }
         let (freed, taken) = (ctx.pool.len(old), ctx.pool.len(pkt));
         ctx.held.add(self.setup.prefix, taken);

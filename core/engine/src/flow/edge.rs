@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use windlass_cc::{MILLISECOND, Nanos, Phase, bytes_over};
 
-use windlass_wire::{Editor, Segment};
+use windlass_wire::{AckRewrite, Segment};
 
 use super::Flow;
 use super::scale::scaled;
@@ -156,7 +156,7 @@ impl Flow {
         let room = self.view.edge().saturating_sub(ack);
         let units = room.div_ceil(1 << self.setup.scale);
         if units < u64::from(segment.window) {
-            Editor::new(ctx.pool.head_mut(pkt), segment).set_window(units as u16);
+            AckRewrite::window(units as u16).apply(ctx.pool.head_mut(pkt), segment);
         }
     }
 
