@@ -8,7 +8,7 @@
 //! Different: the window keeps its floor of 4 segments in recovery too; "in flight at the
 //! earliest departure time" is what is in flight, since the caller's pacer holds the rest back;
 //! the window that recovery restores is bound by the model at once, not at the next ACK; a policer is
-//! believed only where no queue stands; packet
+//! believed only where no queue stands; start-up ends when it overflows a queue of its own making; packet
 //! conservation needs a flight that filled the path: one that the sender's supply kept small says
 //! nothing about what the network can take (in a box, the supply is another host's slow start).
 
@@ -55,7 +55,8 @@ parameters! {
         /// Looks for a token-bucket policer, and keeps to its rate.
         policer: bool = true, Range::Flag;
         /// A newcomer among flows that fill a queue takes the loss of its first flights neither for a full pipe nor, if that goes on at
-        /// the rate it keeps to, for a policer. Linux takes it for both.
+        /// the rate it keeps to, for a policer. A queue that it has filled itself ends start-up when it overflows. Linux takes the first
+        /// for both, and goes on for three rounds after the second.
         #[serde(skip, default = "is_on")]
         newcomer: bool = true, Range::Flag;
     }
@@ -303,7 +304,7 @@ impl CongestionControl for Bbr {
         self.save_cwnd();
         self.recovery = Recovery::Fast;
         self.rounds.restart(path.delivered);
-        self.packet_conservation = !self.app_limited;
+        self.packet_conservation = !self.app_limited || self.is_overflowing(event, path);
         if self.packet_conservation {
             let conserved = path.inflight.saturating_add(mss(path));
             self.set_window(self.cwnd.min(conserved), path);

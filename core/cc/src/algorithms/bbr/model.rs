@@ -4,13 +4,15 @@ use super::policer::Verdict;
 use super::{Bbr, CYCLE_GAINS, FullPipe, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT};
 use crate::scale::mul_div;
 use crate::window::{initial_window, mss};
-use crate::{AckEvent, Nanos, Path};
+use crate::{AckEvent, CongestionEvent, Nanos, Path, RateSample};
 
 /// Rounds over which the bandwidth is the maximum.
 const BW_FILTER_ROUNDS: u64 = 10;
 /// Growth that counts as growth, thousandths.
 const FULL_BW_GROWTH: u64 = 1250;
 const FULL_BW_ROUNDS: u32 = 3;
+/// Start-up has overflowed its queue if more than this part of a flight is lost.
+const OVERFLOW_LOSS_PARTS: u64 = 8;
 /// So many rounds in which next to nothing was sent say nothing. Where a flow's share is no more than that, more would only keep it
 /// from settling.
 const ROUNDS_EXCUSED: u8 = 4;
@@ -89,21 +91,46 @@ impl Bbr {
 
     pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent, path: &Path) {
         let Some(sample) = event.rate else { return };
+        if self.full.reached || !self.rounds.start {
+            return;
+        }
+        let grows = self.max_bw.get() >= mul_div(self.full.bw, FULL_BW_GROWTH, UNIT);
+        // Whoever was the limit, that is too much.
+        let overflows = self.has_overflowed(&sample, path);
         let app_limited = sample.app_limited || sample.prior_delivered < self.app_limited_until;
-        if self.full.reached || !self.rounds.start || app_limited {
+        if app_limited && !overflows {
             return;
         }
         if self.full.excused < ROUNDS_EXCUSED && self.is_barely_sending(path) {
             self.full.excused += 1;
             return;
         }
-        if self.max_bw.get() >= mul_div(self.full.bw, FULL_BW_GROWTH, UNIT) {
+        if grows {
             self.full.bw = self.max_bw.get();
             self.full.count = 0;
             return;
         }
         self.full.count += 1;
-        self.full.reached = self.full.count >= FULL_BW_ROUNDS;
+        self.full.reached = overflows || self.full.count >= FULL_BW_ROUNDS;
+    }
+
+    /// Start-up has filled the queue, which drops what is sent: two more rounds would only overflow it twice more. Where the queue of
+    /// others stands, the round trip has not grown.
+    fn has_overflowed(&self, sample: &RateSample, path: &Path) -> bool {
+        self.parameters.newcomer
+            && self.is_round_trip_raised(path)
+            && sample.lost > sample.tx_in_flight / OVERFLOW_LOSS_PARTS
+    }
+
+    /// The flight that is lost in part is more than path and queue hold, whoever is the limit now: repairs must not overflow it again.
+    pub(super) fn is_overflowing(&self, event: &CongestionEvent, path: &Path) -> bool {
+        let flight = path.inflight.saturating_add(event.lost);
+        self.is_round_trip_raised(path) && flight / 5 * 2 > path.bdp()
+    }
+
+    /// By a quarter of the least.
+    fn is_round_trip_raised(&self, path: &Path) -> bool {
+        path.latest_rtt / 5 * 4 > self.least.rtt
     }
 
     /// A recovery has left less than a window to begin with: that no more is delivered says nothing of the pipe. Linux takes

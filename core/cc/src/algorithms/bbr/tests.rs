@@ -63,6 +63,75 @@ fn the_pipe_is_full_after_three_flat_rounds() {
 
 /// Linux `bbr_update_bw`: a sample that the application limited counts only if it raises the
 /// maximum, and never towards a full pipe.
+/// A round of start-up in which `lost` bytes of a flight of two BDPs were lost, and the round trip was `rtt`.
+fn overflowing_round(bbr: &mut Bbr, path: &mut Path, now: Nanos, lost: u64, rtt: Nanos) {
+    let (rate, prior_delivered) = (10_000_000, path.delivered);
+    let bdp = mul_div(rate, RTT, SECOND);
+    path.delivered += bdp;
+    path.on_rtt(rtt);
+    let event = AckEvent {
+        now,
+        acked: bdp,
+        delivered: bdp,
+        lost,
+        inflight_before: 2 * bdp,
+        inflight: 2 * bdp,
+        rtt: Some(rtt),
+        rate: Some(RateSample {
+            delivered: bdp,
+            interval: rtt,
+            rate,
+            prior_delivered,
+            tx_in_flight: 2 * bdp,
+            lost,
+            app_limited: true,
+        }),
+        ..AckEvent::default()
+    };
+    bbr.on_ack(&event, path);
+}
+
+/// Two rounds more would overflow the queue twice more. Loss with a flat round trip is no full queue of this flow, and loss of a
+/// few packets is none at all.
+#[test]
+fn a_queue_that_overflows_ends_startup_in_a_round() {
+    let bdp = mul_div(10_000_000, RTT, SECOND);
+    for (lost, rtt, ends) in [
+        (bdp / 2, 2 * RTT, true),
+        (bdp / 2, RTT, false),
+        (bdp / 50, 2 * RTT, false),
+    ] {
+        let (mut bbr, mut path) = started();
+        for n in 1..=4 {
+            round(&mut bbr, &mut path, n * RTT, 625_000 << n, false);
+        }
+        overflowing_round(&mut bbr, &mut path, 6 * RTT, lost, rtt);
+        assert_eq!(bbr.full.reached, ends, "{lost} lost, round trip {rtt} ns");
+    }
+}
+
+/// What the sender's supply keeps small is not conserved, unless it is more than the path and its queue hold.
+#[test]
+fn a_flight_that_has_filled_the_queue_is_conserved_whoever_was_the_limit() {
+    for (bdps, rtt, conserves) in [(3, 2 * RTT, true), (3, RTT, false), (1, 2 * RTT, false)] {
+        let (mut bbr, mut path) = started();
+        for n in 1..8 {
+            round(&mut bbr, &mut path, n * RTT, 1_000_000 << n, true);
+        }
+        path.max_bw = 1_000_000 << 7;
+        path.on_rtt(rtt);
+        path.inflight = bdps * path.bdp();
+        let event = CongestionEvent {
+            now: 8 * RTT,
+            signal: Signal::Loss,
+            inflight_before: path.inflight,
+            lost: MSS,
+        };
+        bbr.on_congestion(&event, &path);
+        assert_eq!(bbr.packet_conservation, conserves, "{bdps} BDP, {rtt} ns");
+    }
+}
+
 #[test]
 fn application_limited_samples_only_raise_the_maximum() {
     let (mut bbr, mut path) = started();
