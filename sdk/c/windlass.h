@@ -11,8 +11,8 @@
  * the next call of the same flow. Whatever else a plugin keeps in its memory is shared by all flows
  * of a worker and may vanish: a plugin whose decisions depend on it is refused.
  *
- * Bytes, nanoseconds and bytes per second, everywhere. A time or rate that is not known is 0; but
- * getMinRTT() answers WINDLASS_UNKNOWN_MIN_RTT then, as in the paper. (A module that speaks version 1 is told 0.)
+ * Bytes, nanoseconds and bytes per second, everywhere. A time or rate that is not known is 0. An unknown
+ * getMinRTT() is WINDLASS_UNKNOWN_MIN_RTT, as in the paper; a module that speaks version 1 is told 0.
  */
 #ifndef WINDLASS_H
 #define WINDLASS_H

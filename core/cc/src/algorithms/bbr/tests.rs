@@ -61,8 +61,6 @@ fn the_pipe_is_full_after_three_flat_rounds() {
     assert!(bbr.full.reached);
 }
 
-/// Linux `bbr_update_bw`: a sample that the application limited counts only if it raises the
-/// maximum, and never towards a full pipe.
 /// A round of start-up in which `lost` bytes of a flight of two BDPs were lost, and the round trip was `rtt`.
 fn overflowing_round(bbr: &mut Bbr, path: &mut Path, now: Nanos, lost: u64, rtt: Nanos) {
     let (rate, prior_delivered) = (10_000_000, path.delivered);
@@ -132,6 +130,8 @@ fn a_flight_that_has_filled_the_queue_is_conserved_whoever_was_the_limit() {
     }
 }
 
+/// Linux `bbr_update_bw`: a sample that the application limited counts only if it raises the
+/// maximum, and never towards a full pipe.
 #[test]
 fn application_limited_samples_only_raise_the_maximum() {
     let (mut bbr, mut path) = started();
