@@ -87,10 +87,12 @@ fn words(call: &Call<'_>, flow: &FlowState) -> [u64; WORDS] {
                 flag(sent.retransmission, RETRANSMISSION) | flag(sent.app_limited, APP_LIMITED);
         }
         Event::IdleRestart(idle) => words[14] = idle,
-        Event::Start(seed) => words[15] = seed,
+        Event::Start(beginning) => {
+            words[10] = flag(beginning.starting, STARTING) | flag(beginning.roomy, ROOMY);
+            words[15] = beginning.seed;
+        }
         Event::RecoveryExit | Event::Rto | Event::Spurious => {}
     }
-    words[10] |= flag(path.starting, STARTING) | flag(path.roomy, ROOMY);
     words[16] = u64::from(path.mss);
     words[17] = path.srtt;
     words[18] = path.rttvar;

@@ -3,8 +3,8 @@
 
 use windlass_cc::plugin::{Call, Description, Event, Fault, FlowState, STATE_BYTES_MAX, sane};
 use windlass_cc::{
-    AckEvent, CongestionEvent, Control, Estimates, MILLISECOND, Nanos, Path, Phase, RateSample,
-    SECOND, Seeded, SendEvent, Signal, Steps,
+    AckEvent, Beginning, CongestionEvent, Control, Estimates, MILLISECOND, Nanos, Path, Phase,
+    RateSample, SECOND, Seeded, SendEvent, Signal, Steps,
 };
 
 use crate::PluginError;
@@ -101,9 +101,12 @@ impl Tried {
     ) -> (&'static str, Result<(), Fault>) {
         let random = &mut self.random;
         self.now += random.span();
-        let (ack, sent, congestion);
+        let (ack, beginning, sent, congestion);
         let (name, event) = match if number == 0 { 0 } else { random.below(24) } {
-            0 => ("on_start", Event::Start(random.0.draw())),
+            0 => {
+                beginning = Beginning::new(&self.path, random.0.draw());
+                ("on_start", Event::Start(&beginning))
+            }
             1..=2 => {
                 congestion = random.congestion(self.now, &self.path);
                 ("on_congestion", Event::Congestion(&congestion))

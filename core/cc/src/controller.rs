@@ -6,10 +6,10 @@ use crate::settings::Settings;
 use crate::warm::Warm;
 use crate::window::prr::Prr;
 use crate::window::{MAX_CWND_BYTES, mss};
-use crate::{AckEvent, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
+use crate::{AckEvent, Beginning, CongestionEvent, Control, Nanos, Path, Phase, SendEvent};
 
 /// All of a [`Controller`] that is exported beside its algorithm.
-pub(crate) type Rest = (Option<Prr>, Option<Box<Warm>>, u64, Control);
+pub(crate) type Rest = (Option<Prr>, Option<Warm>, u64, Control);
 
 /// An algorithm in charge of a flow. Plain data: copy it to look ahead, keep it to look back.
 #[derive(Clone, Debug)]
@@ -17,14 +17,19 @@ pub struct Controller {
     algorithm: Algorithm,
     /// The open recovery episode of a window-based algorithm.
     prr: Option<Box<Prr>>,
-    /// What an algorithm that was in charge before goes on learning.
-    warm: Option<Box<Warm>>,
-    /// No window is smaller than this.
-    mss: u32,
+    /// What the algorithms that were in charge before have left.
+    past: Option<Box<Past>>,
     /// What both ask for now: it is looked at much more often than it changes.
     wanted: Wanted,
+}
+
+/// What the algorithms that were in charge before have left. Most flows never have one.
+#[derive(Clone, Copy, Debug, Default)]
+struct Past {
+    /// What one of them goes on learning.
+    warm: Option<Warm>,
     /// The plugin that has failed here, until another algorithm is put in charge.
-    failed: Option<Box<Failed>>,
+    failed: Option<Failed>,
     /// It has not been told yet.
     unreported: bool,
 }
@@ -35,17 +40,20 @@ struct Wanted {
     cwnd: u64,
     ssthresh: u64,
     pacing_rate: u64,
+    /// No window is smaller than this.
+    mss: u32,
     asks_for_rate: bool,
     phase: Phase,
 }
 
 impl Wanted {
     #[inline]
-    fn of(control: &Control) -> Wanted {
+    fn of(control: &Control, mss: u32) -> Wanted {
         Wanted {
             cwnd: control.cwnd,
             ssthresh: control.ssthresh,
             pacing_rate: control.pacing_rate.unwrap_or(0),
+            mss,
             asks_for_rate: control.pacing_rate.is_some(),
             phase: control.phase,
         }
@@ -71,19 +79,25 @@ pub struct Failed {
     pub fault: Fault,
 }
 
+impl Past {
+    fn of(warm: Warm) -> Past {
+        Past {
+            warm: Some(warm),
+            ..Past::default()
+        }
+    }
+}
+
 impl Controller {
     /// Starts an algorithm, with defaults or as set, on a path known as far as `path` says; `seed`
     /// is all its randomness.
     pub fn new(settings: impl Into<Settings>, path: &Path, seed: u64) -> Self {
-        let algorithm = settings.into().start(path, seed);
+        let algorithm = settings.into().start(&Beginning::new(path, seed));
         let mut controller = Controller {
-            wanted: Wanted::of(&algorithm.control()),
+            wanted: Wanted::of(&algorithm.control(), path.mss.max(1)),
             algorithm,
             prr: None,
-            warm: None,
-            mss: path.mss.max(1),
-            failed: None,
-            unreported: false,
+            past: None,
         };
         controller.replace_failed(path);
         controller.refresh();
@@ -97,7 +111,8 @@ impl Controller {
 
     pub(crate) fn parts(&self) -> (&Algorithm, Rest) {
         let prr = self.prr.as_deref().copied();
-        let rest = (prr, self.warm.clone(), self.mss.into(), self.control());
+        let warm = self.past.as_ref().and_then(|past| past.warm);
+        let rest = (prr, warm, self.wanted.mss.into(), self.control());
         (&self.algorithm, rest)
     }
 
@@ -105,23 +120,21 @@ impl Controller {
         Controller {
             algorithm,
             prr: prr.map(Box::new),
-            warm,
-            mss: u32::try_from(mss).unwrap_or(u32::MAX),
-            wanted: Wanted::of(&control),
-            failed: None,
-            unreported: false,
+            past: warm.map(|warm| Box::new(Past::of(warm))),
+            wanted: Wanted::of(&control, u32::try_from(mss).unwrap_or(u32::MAX)),
         }
     }
 
     /// The plugin in whose place the fallback is in charge.
     pub fn failed(&self) -> Option<Failed> {
-        self.failed.as_deref().copied()
+        self.past.as_ref()?.failed
     }
 
     /// The same, told once.
     pub fn take_failed(&mut self) -> Option<Failed> {
-        let unreported = core::mem::take(&mut self.unreported);
-        let failed = self.failed().filter(|_| unreported)?;
+        let past = self.past.as_mut()?;
+        let unreported = core::mem::take(&mut past.unreported);
+        let failed = past.failed.filter(|_| unreported)?;
         failed.plugin.description().code.on_fault(failed.fault);
         Some(failed)
     }
@@ -139,8 +152,8 @@ impl Controller {
             fault,
         };
         self.switch(fallback, path, path.delivered);
-        self.failed = Some(Box::new(failed));
-        self.unreported = true;
+        let past = self.past.get_or_insert_default();
+        (past.failed, past.unreported) = (Some(failed), true);
         true
     }
 
@@ -168,17 +181,22 @@ impl Controller {
 
     /// An ACK, after `on_congestion` and before `on_recovery_exit` if it causes either.
     pub fn on_ack(&mut self, event: &AckEvent, path: &Path) {
-        self.mss = path.mss.max(1);
+        self.wanted.mss = path.mss.max(1);
         self.algorithm.on_ack(event, path);
         if self.replace_failed(path) {
             self.algorithm.on_ack(event, path);
         }
-        if let Some(warm) = &mut self.warm {
+        if let Some(warm) = self.past.as_mut().and_then(|past| past.warm.as_mut()) {
             warm.on_ack(event, path, self.wanted.cwnd);
         }
         if let Some(prr) = &mut self.prr {
             let safe = event.acked > 0 && event.lost == 0;
-            prr.on_ack(event.delivered, event.inflight, safe, self.mss.into());
+            prr.on_ack(
+                event.delivered,
+                event.inflight,
+                safe,
+                self.wanted.mss.into(),
+            );
         }
         self.refresh();
     }
@@ -249,9 +267,9 @@ impl Controller {
     }
 
     fn refresh(&mut self) {
-        self.wanted = Wanted::of(&self.algorithm.control());
+        self.wanted = Wanted::of(&self.algorithm.control(), self.wanted.mss);
         if let Some(prr) = &self.prr {
-            self.wanted.cwnd = prr.cwnd().clamp(self.mss.into(), MAX_CWND_BYTES);
+            self.wanted.cwnd = prr.cwnd().clamp(self.wanted.mss.into(), MAX_CWND_BYTES);
         }
     }
 
@@ -266,21 +284,27 @@ impl Controller {
     /// An open recovery episode goes on under PRR if the new algorithm leaves that to it.
     pub fn switch(&mut self, settings: impl Into<Settings>, path: &Path, seed: u64) {
         let episode = self.prr.take();
-        self.failed = None;
+        let past = self.past.take();
+        let (starting, roomy) = (self.is_starting(path), self.leaves_room(path));
         let path = &Path {
             // It may have become longer since its least RTT was measured.
             min_rtt: path.recent_data_rtt(),
-            starting: self.is_starting(path),
-            roomy: self.leaves_room(path),
             ..*path
         };
-        self.warm = Warm::of(&self.algorithm).map(Box::new).or(self.warm.take());
-        self.algorithm = settings.into().start(path, seed);
+        let warm = Warm::of(&self.algorithm).or(past.and_then(|past| past.warm));
+        self.past = warm.map(|warm| Box::new(Past::of(warm)));
+        self.algorithm = settings.into().start(&Beginning {
+            path,
+            seed,
+            starting,
+            roomy,
+        });
         if self.replace_failed(path) {
             return;
         }
-        let warm = self.warm.take();
-        self.warm = warm.filter(|warm| !warm.revive(&mut self.algorithm));
+        self.past = warm
+            .filter(|warm| !warm.revive(&mut self.algorithm))
+            .map(|warm| Box::new(Past::of(warm)));
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }

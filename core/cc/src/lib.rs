@@ -12,6 +12,7 @@
 #[macro_use]
 mod algorithms;
 mod about;
+mod beginning;
 mod catalog;
 mod controller;
 mod estimates;
@@ -40,6 +41,7 @@ mod windowed_filter;
 
 pub use about::{About, Signals};
 pub use algorithms::*;
+pub use beginning::Beginning;
 pub use catalog::{Catalog, PLUGINS_MAX};
 pub use controller::{Controller, Failed};
 pub use estimates::{Estimates, Steps};
@@ -86,9 +88,8 @@ pub trait CongestionControl: Clone + core::fmt::Debug {
     /// What it says of itself.
     const ABOUT: About;
 
-    /// A new instance for a flow whose path is known as far as `path` says. `seed` is the only
-    /// source of randomness. With nothing measured (`path.max_bw == 0`) it starts in slow start.
-    fn new(path: &Path, parameters: &Self::Parameters, seed: u64) -> Self;
+    /// A new instance for a flow that comes to it so. With nothing measured (`path.max_bw == 0`) it starts in slow start.
+    fn new(beginning: &Beginning<'_>, parameters: &Self::Parameters) -> Self;
 
     /// Data left for the network.
     fn on_sent(&mut self, _event: &SendEvent, _path: &Path) {}

@@ -93,12 +93,6 @@ pub struct Path {
     pub lost: u64,
     /// Bytes in flight now.
     pub inflight: u64,
-    /// The flow moves here from an algorithm that had not found the path's capacity yet, so
-    /// `max_bw` says little about it.
-    pub starting: bool,
-    /// It moves here from one that gives way to loss, and no queue stands: the path may carry more
-    /// than `max_bw`, which is what loss has left.
-    pub roomy: bool,
 }
 
 impl Path {
@@ -117,8 +111,6 @@ impl Path {
             delivered: 0,
             lost: 0,
             inflight: 0,
-            starting: false,
-            roomy: false,
         }
     }
 
@@ -171,11 +163,6 @@ impl Path {
     /// The same of data alone: [`Path::min_rtt`] for somebody who goes on from here.
     pub fn recent_data_rtt(&self) -> Nanos {
         self.recent_min_rtt().max(self.min_rtt)
-    }
-
-    /// What the path can carry has been found out.
-    pub fn is_known(&self) -> bool {
-        self.max_bw > 0 && !self.starting
     }
 
     /// Bandwidth-delay product of what has been measured, bytes; 0 while unknown.

@@ -10,8 +10,8 @@ use crate::catalog::Catalog;
 use crate::plugin::{Plugin, PluginId, PluginParameters};
 use crate::settings::Settings;
 use crate::{
-    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Parameter, Parameters,
-    Path, Preset, SendEvent, Value,
+    About, AckEvent, Beginning, CongestionControl, CongestionEvent, Control, Nanos, Parameter,
+    Parameters, Path, Preset, SendEvent, Value,
 };
 
 macro_rules! registry {
@@ -118,13 +118,13 @@ macro_rules! registry {
                 }
             }
 
-            pub(crate) fn start(&self, path: &Path, seed: u64) -> Algorithm {
+            pub(crate) fn start(&self, beginning: &Beginning<'_>) -> Algorithm {
                 match self {
                     $(AnyParameters::$variant(p) => {
-                        Algorithm::$variant(Box::new(CongestionControl::new(path, p, seed)))
+                        Algorithm::$variant(Box::new(CongestionControl::new(beginning, p)))
                     })+
                     AnyParameters::Plugin(p) => {
-                        Algorithm::Plugin(Box::new(Plugin::new(path, p, seed)))
+                        Algorithm::Plugin(Box::new(Plugin::new(beginning, p)))
                     }
                 }
             }
@@ -253,7 +253,7 @@ impl AlgorithmId {
     /// A new instance, with default parameters, for a flow whose path is known as far as `path`
     /// says.
     pub fn start(self, path: &Path, seed: u64) -> Algorithm {
-        Settings::from(self).start(path, seed)
+        Settings::from(self).start(&Beginning::new(path, seed))
     }
 }
 

@@ -16,7 +16,7 @@ impl<L: Law> Scripted<L> {
     /// known but the segment size.
     pub(crate) fn new(mss: u32, cwnd: u64, ssthresh: u64, parameters: L::Parameters) -> Self {
         let path = Path::new(mss);
-        let mut cc = Windowed::new(&path, &parameters, 0);
+        let mut cc = Windowed::new(&crate::Beginning::new(&path, 0), &parameters);
         cc.window.cwnd = cwnd;
         cc.window.ssthresh = ssthresh;
         let now = SECOND;

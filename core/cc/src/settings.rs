@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::registry::{Algorithm, AlgorithmId, AnyParameters};
-use crate::{Parameter, Path, Range, Value};
+use crate::{Beginning, Parameter, Range, Value};
 
 /// Which algorithm, and how it is set. Made from an [`AlgorithmId`]: then all parameters have their
 /// defaults.
@@ -81,9 +81,9 @@ impl Settings {
         self
     }
 
-    /// A new instance for a flow whose path is known as far as `path` says.
-    pub fn start(&self, path: &Path, seed: u64) -> Algorithm {
-        self.parameters.start(path, seed)
+    /// A new instance for a flow that comes to it so.
+    pub fn start(&self, beginning: &Beginning<'_>) -> Algorithm {
+        self.parameters.start(beginning)
     }
 
     /// The value of a parameter.

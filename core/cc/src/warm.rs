@@ -8,7 +8,7 @@ use crate::registry::Algorithm;
 use crate::window::slow_start::SlowStart;
 use crate::window::windowed::Law;
 use crate::window::{LEAST_SEGMENTS, Window};
-use crate::{AckEvent, Path};
+use crate::{AckEvent, Beginning, Path};
 
 /// The law of an algorithm that was in charge before.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -31,7 +31,11 @@ impl Warm {
 
     /// An ACK while another algorithm has a window of `cwnd`.
     pub fn on_ack(&mut self, event: &AckEvent, path: &Path, cwnd: u64) {
-        let mut window = Window::new(path, SlowStart::Standard, LEAST_SEGMENTS);
+        let mut window = Window::new(
+            &Beginning::new(path, 0),
+            SlowStart::Standard,
+            LEAST_SEGMENTS,
+        );
         window.set(cwnd);
         self.law.on_ack(event, &mut window, path, &self.parameters);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use quinn_proto::congestion::{Controller, ControllerFactory};
-use windlass_cc::{AlgorithmId, Path, Settings};
+use windlass_cc::{AlgorithmId, Beginning, Path, Settings};
 use windlass_cc_quic::QuicController;
 
 use crate::PathController;
@@ -67,7 +67,9 @@ impl CongestionControl {
 
 /// Whether it leaves recovery to PRR: those do whose law is a window.
 fn is_window(settings: Settings) -> bool {
-    settings.start(&Path::new(1200), 0).uses_prr()
+    settings
+        .start(&Beginning::new(&Path::new(1200), 0))
+        .uses_prr()
 }
 
 impl ControllerFactory for CongestionControl {

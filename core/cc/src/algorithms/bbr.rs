@@ -21,8 +21,8 @@ use crate::seeded::Seeded;
 use crate::window::{inherited_window, initial_window, mss};
 use crate::windowed_filter::WindowedMax;
 use crate::{
-    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos,
-    Path, Phase, Range, Signal, Signals,
+    About, AckEvent, Beginning, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND,
+    Nanos, Path, Phase, Range, Signal, Signals,
 };
 
 mod aggregation;
@@ -219,12 +219,13 @@ impl CongestionControl for Bbr {
         },
     };
 
-    fn new(path: &Path, parameters: &BbrParameters, seed: u64) -> Self {
+    fn new(beginning: &Beginning<'_>, parameters: &BbrParameters) -> Self {
+        let (path, seed) = (beginning.path, beginning.seed);
         let measured = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
         // ProbeBW would take eighty round trips to tenfold a rate that loss has kept low.
-        let known = measured && path.is_known() && !path.roomy;
+        let known = measured && beginning.knows_path() && !beginning.roomy;
         let cwnd = if measured {
-            inherited_window(path).max(MIN_CWND_SEGMENTS * mss(path))
+            inherited_window(beginning).max(MIN_CWND_SEGMENTS * mss(path))
         } else {
             initial_window(path)
         };

@@ -13,8 +13,8 @@ use crate::scale::{mul_div, rate_over};
 use crate::seeded::Seeded;
 use crate::window::{inherited_window, initial_window, mss};
 use crate::{
-    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND, Nanos,
-    Path, Phase, Preset, Range, RateSample, Signal, Signals, Value,
+    About, AckEvent, Beginning, ByteRate, CongestionControl, CongestionEvent, Control, MILLISECOND,
+    Nanos, Path, Phase, Preset, Range, RateSample, Signal, Signals, Value,
 };
 
 mod limits;
@@ -168,12 +168,13 @@ impl CongestionControl for Bbr3 {
         },
     };
 
-    fn new(path: &Path, parameters: &Bbr3Parameters, seed: u64) -> Self {
+    fn new(beginning: &Beginning<'_>, parameters: &Bbr3Parameters) -> Self {
+        let (path, seed) = (beginning.path, beginning.seed);
         let measured = path.max_bw > 0 && path.min_rtt != Nanos::MAX;
         // ProbeBW would take eighty round trips to tenfold a rate that loss has kept low.
-        let known = measured && path.is_known() && !path.roomy;
+        let known = measured && beginning.knows_path() && !beginning.roomy;
         let cwnd = if measured {
-            inherited_window(path).max(MIN_PIPE_SEGMENTS * mss(path))
+            inherited_window(beginning).max(MIN_PIPE_SEGMENTS * mss(path))
         } else {
             initial_window(path)
         };

@@ -24,8 +24,8 @@ use crate::scale::{bytes_over, rate_over};
 use crate::window::{MAX_CWND_BYTES, inherited_window, initial_window, mss};
 use crate::windowed_filter::{WindowedMax, WindowedMin};
 use crate::{
-    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Preset,
-    Range, Signal, Signals, Value,
+    About, AckEvent, Beginning, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase,
+    Preset, Range, Signal, Signals, Value,
 };
 
 mod mode;
@@ -216,10 +216,11 @@ impl CongestionControl for Copa {
         },
     };
 
-    fn new(path: &Path, parameters: &CopaParameters, _seed: u64) -> Self {
-        let known = path.is_known();
+    fn new(beginning: &Beginning<'_>, parameters: &CopaParameters) -> Self {
+        let path = beginning.path;
+        let known = beginning.knows_path();
         let cwnd = if path.max_bw > 0 {
-            inherited_window(path)
+            inherited_window(beginning)
         } else {
             initial_window(path)
         };

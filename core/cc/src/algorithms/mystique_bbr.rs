@@ -22,8 +22,8 @@ use crate::parameter::{Millis, Thousandths, choices, parameters};
 use crate::scale::{bytes_over, mul_div, rate_over};
 use crate::window::{MAX_CWND_BYTES, inherited_window, initial_window, mss};
 use crate::{
-    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Range,
-    SECOND, Signals,
+    About, AckEvent, Beginning, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase,
+    Range, SECOND, Signals,
 };
 
 /// Smallest window, segments (BBR's; the paper has none).
@@ -111,14 +111,15 @@ impl CongestionControl for MystiqueBbr {
         },
     };
 
-    fn new(path: &Path, parameters: &MystiqueBbrParameters, _seed: u64) -> Self {
+    fn new(beginning: &Beginning<'_>, parameters: &MystiqueBbrParameters) -> Self {
+        let path = beginning.path;
         let mut mystique = MystiqueBbr {
             parameters: *parameters,
             cwnd: 0,
             estimates: Estimates::new(path),
         };
         mystique.cwnd = if mystique.estimates.are_known() {
-            inherited_window(path)
+            inherited_window(beginning)
         } else {
             mystique.target(path)
         };
@@ -142,7 +143,8 @@ impl CongestionControl for MystiqueBbr {
     }
 
     fn on_spurious(&mut self, _now: Nanos, path: &Path) {
-        self.cwnd = self.cwnd.max(self.target(path).min(inherited_window(path)));
+        let most = inherited_window(&Beginning::new(path, 0));
+        self.cwnd = self.cwnd.max(self.target(path).min(most));
     }
 
     fn on_idle_restart(&mut self, _now: Nanos, _idle: Nanos, _path: &Path) {

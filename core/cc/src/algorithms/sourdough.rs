@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::parameter::{Millis, Thousandths, parameters};
 use crate::window::{MAX_CWND_BYTES, inherited_window, mss};
 use crate::{
-    About, AckEvent, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase, Preset,
-    Range, Signals, Value,
+    About, AckEvent, Beginning, CongestionControl, CongestionEvent, Control, Nanos, Path, Phase,
+    Preset, Range, Signals, Value,
 };
 
 /// Weight of an RTT sample in the smoothed RTT.
@@ -161,10 +161,11 @@ impl CongestionControl for Sourdough {
         signals: Signals::LOSS_AND_DELAY,
     };
 
-    fn new(path: &Path, parameters: &SourdoughParameters, _seed: u64) -> Self {
+    fn new(beginning: &Beginning<'_>, parameters: &SourdoughParameters) -> Self {
+        let path = beginning.path;
         let known = path.max_bw > 0;
         let reno = match known {
-            true => inherited_window(path) as f64 / mss(path) as f64,
+            true => inherited_window(beginning) as f64 / mss(path) as f64,
             false => 1.0,
         };
         let mut sender = Sourdough {
@@ -172,7 +173,7 @@ impl CongestionControl for Sourdough {
             reno,
             delay: 0.0,
             cwnd: 0,
-            slow_start: !path.is_known(),
+            slow_start: !beginning.knows_path(),
             rtt: path.srtt as f64,
             base_rtt: if known { path.min_rtt } else { Nanos::MAX },
             held_until: 0,

@@ -30,6 +30,7 @@ pub struct Host {
     /// Only its catalog can read it back: [`Host::install`].
     #[serde(skip, default = "Controller::to_be_imported")]
     controller: Controller,
+    #[serde(with = "format_5")]
     path: Path,
     sampler: RateSampler,
     usage: Usage,
@@ -52,6 +53,21 @@ pub struct Departure {
     pub first: bool,
     /// It has been sent before.
     pub retransmission: bool,
+}
+
+/// A path with what a switch of the algorithm once had to say beside it: two flags, which were not set in what was written.
+mod format_5 {
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use crate::Path;
+
+    pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+        (path, false, false).serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Path, D::Error> {
+        <(Path, bool, bool)>::deserialize(from).map(|(path, ..)| path)
+    }
 }
 
 impl Host {

@@ -132,3 +132,17 @@ fn losses_are_counted_and_open_an_episode() {
         "all of the window has arrived or is lost"
     );
 }
+
+/// Releases before wrote two flags after the path, and read them.
+#[test]
+fn it_is_written_as_in_format_5() {
+    let mut host = host("cubic");
+    round_trip(&mut host, SECOND, 20, 0);
+    let mut expected = postcard::to_allocvec(host.path()).expect("plain data");
+    expected.extend([0, 0]);
+    let written = postcard::to_allocvec(&host).expect("plain data");
+    assert_eq!(written[..expected.len()], expected);
+    let read: Host = postcard::from_bytes(&written).expect("what was written");
+    assert_eq!(read.path(), host.path());
+    assert_eq!(read.counts(), host.counts());
+}

@@ -8,7 +8,8 @@ use super::{Call, Event, Fault, FlowState, PARAMETERS_MAX, STATE_BYTES_MAX};
 use crate::estimates::{Estimates, Steps};
 use crate::window::{MAX_CWND_BYTES, inherited_window, mss};
 use crate::{
-    AckEvent, AlgorithmId, CongestionEvent, Control, Nanos, Path, Phase, SendEvent, Value,
+    AckEvent, AlgorithmId, Beginning, CongestionEvent, Control, Nanos, Path, Phase, SendEvent,
+    Value,
 };
 
 /// A plugin and how it is set.
@@ -75,14 +76,15 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    pub(crate) fn new(path: &Path, parameters: &PluginParameters, seed: u64) -> Plugin {
+    pub(crate) fn new(beginning: &Beginning<'_>, parameters: &PluginParameters) -> Plugin {
+        let path = beginning.path;
         let mut plugin = Plugin {
             parameters: parameters.newest(),
             estimates: Estimates::new(path),
             flow: FlowState {
                 state: [0; STATE_BYTES_MAX],
                 control: Control {
-                    cwnd: inherited_window(path),
+                    cwnd: inherited_window(beginning),
                     ssthresh: u64::MAX,
                     pacing_rate: None,
                     phase: Phase::SlowStart,
@@ -91,7 +93,7 @@ impl Plugin {
             },
             fault: None,
         };
-        plugin.call(Event::Start(seed), 0, path);
+        plugin.call(Event::Start(beginning), 0, path);
         plugin
     }
 

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use crate::estimates::{Estimates, Steps};
 use crate::{
-    About, AckEvent, CongestionEvent, Control, Nanos, Parameter, Path, Range, SendEvent, Value,
+    About, AckEvent, Beginning, CongestionEvent, Control, Nanos, Parameter, Path, Range, SendEvent,
+    Value,
 };
 
 pub use flow::{Plugin, PluginParameters, sane};
@@ -72,8 +73,8 @@ pub struct Description {
 /// What happened: [`crate::CongestionControl`] says when each comes.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
-    /// The flow begins, or moves here from another algorithm. The seed is all the randomness.
-    Start(u64),
+    /// The flow begins, or moves here from another algorithm.
+    Start(&'a Beginning<'a>),
     /// Data left.
     Sent(&'a SendEvent),
     /// An ACK.

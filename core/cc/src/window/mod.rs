@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::window::additive_increase::AdditiveIncrease;
 use crate::window::slow_start::{Growth, SlowStart};
-use crate::{AckEvent, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
+use crate::{AckEvent, Beginning, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
 
 /// Initial window, segments (RFC 6928; Linux `TCP_INIT_CWND`).
 pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
@@ -47,13 +47,14 @@ pub(crate) fn initial_window(path: &Path) -> u64 {
 /// The window of a flow that moves here from another algorithm: what is in flight or what the
 /// path holds, but no more than one round of slow start could have made of the flight. A flow that is
 /// still starting keeps at least the initial window.
-pub(crate) fn inherited_window(path: &Path) -> u64 {
+pub(crate) fn inherited_window(beginning: &Beginning<'_>) -> u64 {
+    let path = beginning.path;
     let one_round = path
         .inflight
         .max(initial_window(path))
         .saturating_mul(2)
         .min(MAX_CWND_BYTES);
-    let least = match path.starting {
+    let least = match beginning.starting {
         true => initial_window(path),
         false => u64::from(LEAST_SEGMENTS) * mss(path),
     };
@@ -88,12 +89,21 @@ pub struct Window {
 }
 
 impl Window {
-    pub(crate) fn new(path: &Path, slow_start: SlowStart, least_segments: u8) -> Self {
+    pub(crate) fn new(
+        beginning: &Beginning<'_>,
+        slow_start: SlowStart,
+        least_segments: u8,
+    ) -> Self {
+        let path = beginning.path;
         let cwnd = match path.max_bw {
             0 => initial_window(path),
-            _ => inherited_window(path),
+            _ => inherited_window(beginning),
         };
-        let ssthresh = if path.is_known() { cwnd } else { u64::MAX };
+        let ssthresh = if beginning.knows_path() {
+            cwnd
+        } else {
+            u64::MAX
+        };
         Window {
             cwnd,
             ssthresh,

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::window::slow_start::SlowStart;
 use crate::window::{LEAST_SEGMENTS, Window};
 use crate::{
-    About, AckEvent, ByteRate, CongestionControl, CongestionEvent, Control, Nanos, Parameters,
-    Path, Signal,
+    About, AckEvent, Beginning, ByteRate, CongestionControl, CongestionEvent, Control, Nanos,
+    Parameters, Path, Signal,
 };
 
 /// Why a window is reduced.
@@ -112,11 +112,12 @@ impl<L: Law> CongestionControl for Windowed<L> {
     type Parameters = L::Parameters;
     const ABOUT: About = L::ABOUT;
 
-    fn new(path: &Path, parameters: &L::Parameters, _seed: u64) -> Self {
+    fn new(beginning: &Beginning<'_>, parameters: &L::Parameters) -> Self {
+        let path = beginning.path;
         let law = L::new(path, parameters);
         let mut windowed = Windowed {
             window: Window::new(
-                path,
+                beginning,
                 L::slow_start(parameters, path),
                 L::least_segments(parameters),
             ),

@@ -33,7 +33,10 @@ fn round(bbr: &mut Bbr, path: &mut Path, now: Nanos, rate: ByteRate, app_limited
 
 fn started() -> (Bbr, Path) {
     let path = Path::new(MSS as u32);
-    (Bbr::new(&path, &BbrParameters::default(), 1), path)
+    (
+        Bbr::new(&crate::Beginning::new(&path, 1), &BbrParameters::default()),
+        path,
+    )
 }
 
 /// Linux `bbr_init_pacing_rate_from_rtt`: high_gain * cwnd / 1 ms, then / srtt; google/quiche (f44fa9f)
@@ -150,7 +153,9 @@ fn application_limited_samples_only_raise_the_maximum() {
 fn probe_bw_never_begins_by_draining() {
     let mut seen = [false; 8];
     for seed in 0..200 {
-        let mut bbr = Bbr::new(&Path::new(MSS as u32), &BbrParameters::default(), seed);
+        let path = Path::new(MSS as u32);
+        let beginning = crate::Beginning::new(&path, seed);
+        let mut bbr = Bbr::new(&beginning, &BbrParameters::default());
         bbr.enter_probe_bw(0);
         seen[bbr.cycle.index] = true;
     }
@@ -221,7 +226,7 @@ fn a_flow_moved_here_starts_in_probe_bw_with_what_is_known() {
     path.on_rtt(RTT);
     path.max_bw = 2_000_000;
     path.inflight = 80_000;
-    let bbr = Bbr::new(&path, &BbrParameters::default(), 3);
+    let bbr = Bbr::new(&crate::Beginning::new(&path, 3), &BbrParameters::default());
     assert_eq!(bbr.control().phase, Phase::ProbeBw);
     assert_eq!(bbr.cwnd, 100_000);
     let rate = bbr.control().pacing_rate.unwrap();
@@ -236,7 +241,7 @@ fn the_handshake_is_the_least_rtt_at_first() {
         if known {
             path.on_handshake_rtt(RTT, 0);
         }
-        let mut bbr = Bbr::new(&path, &BbrParameters::default(), 3);
+        let mut bbr = Bbr::new(&crate::Beginning::new(&path, 3), &BbrParameters::default());
         path.on_rtt(3 * RTT);
         path.recent.on_rtt(3 * RTT, 4 * RTT);
         let event = AckEvent {
@@ -331,7 +336,7 @@ fn a_window_that_loss_has_left_shows_no_full_pipe() {
         };
         let mut path = Path::new(MSS as u32);
         path.on_rtt(RTT);
-        let mut bbr = Bbr::new(&path, &parameters, 1);
+        let mut bbr = Bbr::new(&crate::Beginning::new(&path, 1), &parameters);
         bbr.full.bw = 1_000_000;
         (bbr.recovery, bbr.cwnd, bbr.prior_cwnd) = (Recovery::Fast, 4 * MSS, 10 * MSS);
         bbr.rounds.start = true;

@@ -23,7 +23,13 @@ fn moved(seed: u64) -> (Bbr3, Path) {
     path.max_bw = 2_000_000;
     path.inflight = 100_000;
     path.delivered = 1_000_000;
-    (Bbr3::new(&path, &Bbr3Parameters::default(), seed), path)
+    (
+        Bbr3::new(
+            &crate::Beginning::new(&path, seed),
+            &Bbr3Parameters::default(),
+        ),
+        path,
+    )
 }
 
 fn ack(now: Nanos) -> AckEvent {
@@ -226,7 +232,7 @@ fn vectors_draft_startup_ends_on_sustained_loss() {
     for (ranges, lost, leaves) in [(6, 3_000, true), (5, 3_000, false), (6, 2_000, false)] {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(RTT);
-        let mut bbr = Bbr3::new(&path, &Bbr3Parameters::default(), 1);
+        let mut bbr = Bbr3::new(&crate::Beginning::new(&path, 1), &Bbr3Parameters::default());
         let mut event = ack(RTT);
         event.rate = Some(sample(2_000_000, &path));
         path.delivered += MSS;

@@ -13,13 +13,17 @@ fn known() -> (Bbr3, Path) {
     path.on_rtt(100 * MILLISECOND);
     path.max_bw = 1_000_000;
     path.inflight = 100_000;
-    (Bbr3::new(&path, &Bbr3Parameters::default(), 1), path)
+    (
+        Bbr3::new(&crate::Beginning::new(&path, 1), &Bbr3Parameters::default()),
+        path,
+    )
 }
 
 #[test]
 fn s2n_quic_bdp_multiple() {
     let unknown = Path::new(MSS as u32);
-    let bbr = Bbr3::new(&unknown, &Bbr3Parameters::default(), 1);
+    let beginning = crate::Beginning::new(&unknown, 1);
+    let bbr = Bbr3::new(&beginning, &Bbr3Parameters::default());
     assert_eq!(bbr.bdp(0, UNIT, &unknown), 12_000);
     let (bbr, path) = known();
     assert_eq!(bbr.bdp(1_000_000, 2 * UNIT, &path), 200_000);

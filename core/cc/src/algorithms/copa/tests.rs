@@ -13,7 +13,7 @@ struct Flow {
 impl Flow {
     fn new(parameters: CopaParameters, segments: u64) -> Self {
         let path = Path::new(MSS as u32);
-        let mut copa = Copa::new(&path, &parameters, 0);
+        let mut copa = Copa::new(&crate::Beginning::new(&path, 0), &parameters);
         copa.cwnd = (segments * MSS) as f64;
         Flow {
             copa,

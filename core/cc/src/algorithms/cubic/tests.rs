@@ -29,7 +29,7 @@ impl Script {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(100 * MILLISECOND);
         Script {
-            cubic: Cubic::new(&path, parameters, 0),
+            cubic: Cubic::new(&crate::Beginning::new(&path, 0), parameters),
             path,
             now: SECOND,
             acked: 0,

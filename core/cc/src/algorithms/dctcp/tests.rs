@@ -12,7 +12,7 @@ struct Flow {
 impl Flow {
     fn new(parameters: DctcpParameters, segments: u64) -> Self {
         let path = Path::new(MSS as u32);
-        let mut dctcp = Dctcp::new(&path, &parameters, 0);
+        let mut dctcp = Dctcp::new(&crate::Beginning::new(&path, 0), &parameters);
         dctcp.window.cwnd = segments * MSS;
         Flow { dctcp, path }
     }

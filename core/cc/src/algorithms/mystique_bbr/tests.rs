@@ -15,7 +15,7 @@ impl Flow {
     fn new(parameters: MystiqueBbrParameters) -> Self {
         let path = Path::new(MSS as u32);
         Flow {
-            mystique: MystiqueBbr::new(&path, &parameters, 0),
+            mystique: MystiqueBbr::new(&crate::Beginning::new(&path, 0), &parameters),
             path,
             now: SECOND,
         }

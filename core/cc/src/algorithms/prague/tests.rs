@@ -18,7 +18,10 @@ impl Flow {
     fn new(segments: u64, rtt: Nanos) -> Self {
         let mut path = Path::new(MSS as u32);
         path.on_rtt(rtt);
-        let mut prague = Prague::new(&path, &PragueParameters::default(), 0);
+        let mut prague = Prague::new(
+            &crate::Beginning::new(&path, 0),
+            &PragueParameters::default(),
+        );
         prague.window.cwnd = segments * MSS;
         prague.window.ssthresh = segments * MSS;
         prague.law.rounds = 4;

@@ -27,7 +27,10 @@ fn loss() -> CongestionEvent {
 
 fn started() -> (Reno, Path) {
     let path = Path::new(MSS as u32);
-    (Reno::new(&path, &RenoParameters::default(), 0), path)
+    (
+        Reno::new(&crate::Beginning::new(&path, 0), &RenoParameters::default()),
+        path,
+    )
 }
 
 fn cwnd(reno: &Reno) -> u64 {

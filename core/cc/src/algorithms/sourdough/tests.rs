@@ -16,7 +16,8 @@ impl Flow {
             settings.apply_preset(preset).expect("a preset");
         }
         let path = Path::new(MSS as u32);
-        let crate::Algorithm::Sourdough(sender) = settings.start(&path, 0) else {
+        let crate::Algorithm::Sourdough(sender) = settings.start(&crate::Beginning::new(&path, 0))
+        else {
             unreachable!("it was asked for");
         };
         let now = SECOND;

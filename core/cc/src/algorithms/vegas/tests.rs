@@ -12,7 +12,7 @@ impl Script {
     fn new(mss: u64, cwnd: u64, ssthresh: u64, parameters: &VegasParameters) -> Self {
         let path = Path::new(mss as u32);
         let mut script = Script {
-            vegas: Vegas::new(&path, parameters, 0),
+            vegas: Vegas::new(&crate::Beginning::new(&path, 0), parameters),
             path,
             mss,
         };

@@ -2,6 +2,7 @@
 
 use windlass_cc::{Nanos, Path};
 
+use super::bytes::Bytes;
 use super::hold::Piece;
 use super::rack::Probe;
 use super::{Scoreboard, Undo};
@@ -61,7 +62,7 @@ impl Scoreboard {
         }
         self.sent_nxt = self.sent_nxt.max(ack);
         self.dup_acks = 0;
-        self.dup_bytes = self.dup_bytes.saturating_sub(counted);
+        self.dup_bytes = Bytes::new(self.dup_bytes.get().saturating_sub(counted));
         self.check();
     }
 
@@ -83,13 +84,13 @@ impl Scoreboard {
     /// been since the last that was none.
     pub(crate) fn note_duplicate(&mut self, mss: u64) -> u32 {
         self.dup_acks = self.dup_acks.saturating_add(1);
-        self.dup_bytes = (self.dup_bytes + mss).min(self.inflight);
+        self.dup_bytes = Bytes::new((self.dup_bytes.get() + mss).min(self.inflight()));
         self.dup_acks
     }
 
     /// The duplicate ACKs have had their say.
     pub(crate) fn forget_duplicates(&mut self) {
-        self.dup_bytes = 0;
+        self.dup_bytes = Bytes::default();
     }
 
     /// The receiver has let go of what it had SACKed (RFC 2018 §8): it counts as in flight again.
@@ -138,7 +139,7 @@ impl Scoreboard {
         let evidence = self.rack.newest()?;
         let window = self
             .rack
-            .reordering_window(path, in_recovery, self.sacked_bytes);
+            .reordering_window(path, in_recovery, self.sacked_bytes());
         while let Some(oldest) = self.hold.oldest_sent() {
             let found = self.hold.index_of(oldest.start);
             let current = found.filter(|&index| {
@@ -200,7 +201,7 @@ impl Scoreboard {
 
     /// An episode has ended.
     pub(crate) fn end_episode(&mut self) {
-        self.dup_bytes = 0;
+        self.dup_bytes = Bytes::default();
         self.rack.on_recovery_exit();
     }
 

@@ -3,12 +3,14 @@
 //!
 //! Every count changes here and nowhere else. [`Scoreboard::check`] holds them against the pieces that they count.
 
+mod bytes;
 mod delivered;
 mod hold;
 mod rack;
 mod ranges;
 mod sent;
 
+use bytes::Bytes;
 pub(crate) use delivered::Overdue;
 use serde::{Deserialize, Serialize};
 
@@ -33,11 +35,11 @@ pub(crate) struct Scoreboard {
     nxt: u64,
     /// One past the highest offset sent to the receiver.
     sent_nxt: u64,
-    inflight: u64,
-    sacked_bytes: u64,
-    lost_bytes: u64,
+    inflight: Bytes,
+    sacked_bytes: Bytes,
+    lost_bytes: Bytes,
     /// Of these, bytes that have not come from the sender.
-    missing_bytes: u64,
+    missing_bytes: Bytes,
     /// Memory of the packets that are held for repair.
     held_bytes: u64,
     held_packets: u32,
@@ -45,7 +47,7 @@ pub(crate) struct Scoreboard {
     /// For receivers without SACK: duplicate ACKs since `una` moved, and the bytes that they say
     /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
     dup_acks: u32,
-    dup_bytes: u64,
+    dup_bytes: Bytes,
     undo: Undo,
 }
 
@@ -67,15 +69,15 @@ impl Default for Scoreboard {
             una: 1,
             nxt: 1,
             sent_nxt: 1,
-            inflight: 0,
-            sacked_bytes: 0,
-            lost_bytes: 0,
-            missing_bytes: 0,
+            inflight: Bytes::default(),
+            sacked_bytes: Bytes::default(),
+            lost_bytes: Bytes::default(),
+            missing_bytes: Bytes::default(),
             held_bytes: 0,
             held_packets: 0,
             held_packets_max: 0,
             dup_acks: 0,
-            dup_bytes: 0,
+            dup_bytes: Bytes::default(),
             undo: Undo::default(),
         }
     }
@@ -104,31 +106,31 @@ impl Scoreboard {
     /// Bytes sent that are neither SACKed nor taken for lost.
     #[inline]
     pub(crate) fn inflight(&self) -> u64 {
-        self.inflight
+        self.inflight.get()
     }
 
     /// The same less what duplicate ACKs speak for (RFC 6675 "pipe").
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        self.inflight.saturating_sub(self.dup_bytes)
+        self.inflight.get().saturating_sub(self.dup_bytes.get())
     }
 
     /// Bytes that the receiver holds out of order.
     #[inline]
     pub(crate) fn sacked_bytes(&self) -> u64 {
-        self.sacked_bytes
+        self.sacked_bytes.get()
     }
 
     /// Bytes taken for lost and not sent again since.
     #[inline]
     pub(crate) fn lost_bytes(&self) -> u64 {
-        self.lost_bytes
+        self.lost_bytes.get()
     }
 
     /// Of these, bytes that have not come from the sender.
     #[inline]
     pub(crate) fn missing_bytes(&self) -> u64 {
-        self.missing_bytes
+        self.missing_bytes.get()
     }
 
     /// Bytes that wait for their first transmission.
@@ -199,7 +201,7 @@ impl Scoreboard {
     /// The lost piece that is to be repaired first.
     #[inline]
     pub(crate) fn next_lost(&mut self) -> Option<usize> {
-        match self.lost_bytes {
+        match self.lost_bytes.get() {
             0 => None,
             _ => self.hold.next_lost(),
         }
@@ -207,7 +209,7 @@ impl Scoreboard {
 
     /// The oldest SACKed piece that still has its packet.
     pub(crate) fn next_sacked_held(&mut self) -> Option<usize> {
-        match self.sacked_bytes {
+        match self.sacked_bytes.get() {
             0 => None,
             _ => self.hold.next_sacked_held(),
         }
@@ -273,8 +275,9 @@ impl Scoreboard {
         let gone = self.hold.len() as u64;
         self.hold.clear();
         self.forget_ranges();
-        (self.inflight, self.sacked_bytes, self.lost_bytes) = (0, 0, 0);
-        (self.missing_bytes, self.dup_acks, self.dup_bytes) = (0, 0, 0);
+        let none = Bytes::default();
+        (self.inflight, self.sacked_bytes, self.lost_bytes) = (none, none, none);
+        (self.missing_bytes, self.dup_acks, self.dup_bytes) = (none, 0, none);
         gone
     }
 
@@ -317,7 +320,7 @@ impl Scoreboard {
         assert!(self.una <= self.sent_nxt && self.sent_nxt <= self.nxt);
         assert!(self.held_packets > 0 || self.held_bytes == 0);
         let oldest = self.hold.front().map_or(self.nxt, |front| front.start);
-        let counted = self.inflight + self.sacked_bytes + self.lost_bytes;
+        let counted = self.inflight() + self.sacked_bytes() + self.lost_bytes();
         assert!(counted <= self.nxt - oldest.min(self.nxt), "{self:?}");
         if self.hold.len() > CHECKED {
             return;
@@ -326,9 +329,9 @@ impl Scoreboard {
             let pieces = self.hold.iter().filter(|piece| of(piece));
             pieces.map(Piece::len).sum::<u64>()
         };
-        assert_eq!(self.inflight, sum(Piece::in_flight));
-        assert_eq!(self.sacked_bytes, sum(|piece| piece.sacked));
-        assert_eq!(self.lost_bytes, sum(|piece| piece.lost));
-        assert_eq!(self.missing_bytes, sum(|piece| piece.missing));
+        assert_eq!(self.inflight(), sum(Piece::in_flight));
+        assert_eq!(self.sacked_bytes(), sum(|piece| piece.sacked));
+        assert_eq!(self.lost_bytes(), sum(|piece| piece.lost));
+        assert_eq!(self.missing_bytes(), sum(|piece| piece.missing));
     }
 }

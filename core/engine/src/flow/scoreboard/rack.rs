@@ -25,7 +25,7 @@ pub(crate) struct Rack {
     reo_wnd_mult: u8,
     reo_wnd_persist: u8,
     dsack_round: Maybe,
-    probe: Option<Probe>,
+    probe: MaybeProbe,
     /// There was an RTT sample since the last probe.
     probe_allowed: bool,
 }
@@ -39,6 +39,35 @@ pub(crate) struct Probe {
     pub retransmission: bool,
 }
 
+/// A probe, or none, in eight bytes: twice its end, and one more if it is a retransmission. Offsets begin at 1, so 0 is none.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Option<Probe>", into = "Option<Probe>")]
+struct MaybeProbe(u64);
+
+impl MaybeProbe {
+    fn get(self) -> Option<Probe> {
+        (self.0 > 0).then_some(Probe {
+            end: self.0 >> 1,
+            retransmission: self.0 & 1 == 1,
+        })
+    }
+}
+
+impl From<Option<Probe>> for MaybeProbe {
+    fn from(probe: Option<Probe>) -> MaybeProbe {
+        MaybeProbe(probe.map_or(0, |probe| {
+            debug_assert!(probe.end > 0);
+            probe.end << 1 | u64::from(probe.retransmission)
+        }))
+    }
+}
+
+impl From<MaybeProbe> for Option<Probe> {
+    fn from(probe: MaybeProbe) -> Option<Probe> {
+        probe.get()
+    }
+}
+
 impl Default for Rack {
     fn default() -> Self {
         Rack {
@@ -50,7 +79,7 @@ impl Default for Rack {
             reo_wnd_mult: 1,
             reo_wnd_persist: REO_WND_PERSIST,
             dsack_round: Maybe::NONE,
-            probe: None,
+            probe: MaybeProbe::default(),
             probe_allowed: true,
         }
     }
@@ -74,12 +103,12 @@ impl Rack {
 
     /// The probe that is out.
     pub(crate) fn probe(&self) -> Option<Probe> {
-        self.probe
+        self.probe.get()
     }
 
     /// A probe may be sent.
     pub(crate) fn may_probe(&self) -> bool {
-        self.probe_allowed && self.probe.is_none()
+        self.probe_allowed && self.probe().is_none()
     }
 
     /// There was an RTT sample.
@@ -89,7 +118,7 @@ impl Rack {
 
     /// A probe leaves.
     pub(crate) fn begin_probe(&mut self, probe: Probe) {
-        self.probe = Some(probe);
+        self.probe = Some(probe).into();
         self.spend_probe();
     }
 
@@ -100,7 +129,7 @@ impl Rack {
 
     /// It has had its answer.
     pub(crate) fn end_probe(&mut self) {
-        self.probe = None;
+        self.probe = MaybeProbe::default();
     }
 
     /// Words that a packet will need.
@@ -222,6 +251,23 @@ mod tests {
         rack.on_delivered(200, 100, 1000, false, 100);
         rack.on_delivered(250, 240, 500, true, 100);
         assert_eq!((rack.xmit_ts, rack.rtt), (100, 100));
+    }
+
+    #[test]
+    fn a_probe_is_written_and_read_as_an_option() {
+        let of = |end, retransmission| {
+            Some(Probe {
+                end,
+                retransmission,
+            })
+        };
+        for probe in [None, of(1, false), of(1, true), of(u64::MAX >> 1, true)] {
+            let bytes = postcard::to_allocvec(&probe).expect("plain data");
+            let small = MaybeProbe::from(probe);
+            assert_eq!(postcard::to_allocvec(&small), Ok(bytes.clone()));
+            let read: MaybeProbe = postcard::from_bytes(&bytes).expect("an option");
+            assert_eq!(read.get(), probe);
+        }
     }
 
     #[test]

@@ -70,7 +70,7 @@ impl Scoreboard {
         let mut pieces = (first.unwrap_or(self.hold.len())..self.hold.len())
             .map(|index| self.hold.get(index))
             .take_while(|piece| piece.start < end);
-        self.missing_bytes > 0 && pieces.any(|piece| piece.missing)
+        self.missing_bytes() > 0 && pieces.any(|piece| piece.missing)
     }
 
     /// What was missing comes: `piece`, with a packet of `bytes`, a part of the one at `index`. It is repaired next, or waits
@@ -147,7 +147,7 @@ impl Scoreboard {
         let (start, end, again) = (piece.start, piece.end, piece.transmissions > 0);
         let (len, sent) = (piece.len(), piece.sent);
         let (lost, missing) = (piece.lost, piece.missing);
-        let (first, sampled_inflight) = (self.inflight == 0, self.inflight + len);
+        let (first, sampled_inflight) = (self.inflight() == 0, self.inflight() + len);
         if lost {
             self.lost_bytes -= len;
         }
@@ -162,7 +162,7 @@ impl Scoreboard {
             again,
             first,
             sampled_inflight,
-            inflight: self.inflight,
+            inflight: self.inflight(),
         };
         let snapshot = told(&leaving);
         self.hold.sent(index, now, snapshot, copies);
