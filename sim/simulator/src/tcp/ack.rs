@@ -3,9 +3,9 @@
 
 use windlass_cc::{MILLISECOND, Nanos, Newest};
 
+use super::congestion::RttEvent;
 use super::sender::Sender;
 use super::sent::Sent;
-use super::server_cc::RttEvent;
 
 /// An ACK, in offsets of the stream that it acknowledges.
 #[derive(Clone, Debug)]
@@ -227,13 +227,14 @@ impl Sender {
             .map(since);
         p.rtt = newest.or(by_stamp);
         if let Some(rtt) = newest {
-            self.cc.on_rtt(&RttEvent {
+            let event = RttEvent {
                 now: ack.now,
                 rtt,
                 una: self.una,
                 nxt: self.nxt,
                 srtt: self.rtt.srtt,
-            });
+            };
+            self.cc.on_rtt(&event, &mut self.window);
         }
     }
 }

@@ -57,7 +57,7 @@ impl Sender {
     /// Where the super-segment ends that may leave now.
     pub(super) fn begin_burst(&mut self, now: Nanos) -> Option<u64> {
         let in_flight = self.board.in_flight() as u64;
-        let cwnd = u64::from(self.cc.cwnd);
+        let cwnd = u64::from(self.window.cwnd);
         let (start, first) = self.next_segment()?;
         if in_flight >= cwnd || first > self.edge_for(first) || !self.paced(now) {
             return None;
@@ -116,7 +116,7 @@ impl Sender {
             return false;
         }
         let window = self.edge() - self.nxt;
-        let cwnd = u64::from(self.cc.cwnd);
+        let cwnd = u64::from(self.window.cwnd);
         let room = (cwnd - self.board.in_flight() as u64) * mss;
         let least = window.min(room);
         let share = self.peer_window.bytes.min(cwnd * mss) / WINDOW_DIVISOR;
@@ -146,9 +146,9 @@ impl Sender {
             rtt => (rtt / RTT_STEP).min(63),
         };
         let bytes = rate / PER_SECOND + (MAX_BYTES >> steps);
-        let least = match self.native {
-            Some(_) if rate < SINGLE_SEGMENT_RATE => 1,
-            _ => MIN_SEGMENTS,
+        let least = match self.is_hosted() && rate < SINGLE_SEGMENT_RATE {
+            true => 1,
+            false => MIN_SEGMENTS,
         };
         (bytes.min(MAX_BYTES) / mss).max(least)
     }
@@ -162,12 +162,12 @@ impl Sender {
         if self.rtt.srtt == 0 {
             return u64::MAX;
         }
-        let percent = if self.cc.cwnd < self.cc.ssthresh / 2 {
+        let percent = if self.window.cwnd < self.window.ssthresh / 2 {
             200
         } else {
             120
         };
-        let packets = u64::from(self.cc.cwnd).max(self.board.packets_out() as u64);
+        let packets = u64::from(self.window.cwnd).max(self.board.packets_out() as u64);
         let per_rtt = u128::from(packets * mss) * percent / 100;
         (per_rtt * u128::from(SECOND) / u128::from(self.rtt.srtt)) as u64
     }
@@ -203,7 +203,7 @@ impl Sender {
 
     /// The algorithm whose packets are paced says at what rate, bytes/s.
     pub(super) fn pacing_rate(&self) -> Option<u64> {
-        self.native.as_ref()?.pacing_rate()
+        self.cc.pacing_rate()
     }
 }
 

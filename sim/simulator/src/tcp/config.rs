@@ -2,7 +2,7 @@
 
 use windlass_cc::{MILLISECOND, Nanos};
 
-use super::server_cc::{HystartExit, ServerAlgorithm};
+use super::congestion::{HystartExit, ServerAlgorithm};
 
 /// How much a receiver buffers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,33 +1,8 @@
-//! ECN at an end point: which codepoint data carries, and how each mark is echoed.
+//! ECN at an end point: how each mark is echoed.
 
-use windlass_cc::{AlgorithmId, Nanos};
-use windlass_wire::Ecn;
+use windlass_cc::Nanos;
 
 use super::endpoint::Endpoint;
-use super::server_cc::ServerAlgorithm;
-
-impl ServerAlgorithm {
-    /// It counts marks: its peer should echo each.
-    pub fn counts_marks(&self) -> bool {
-        let native = self.native();
-        matches!(native, Some(AlgorithmId::Dctcp | AlgorithmId::Prague))
-    }
-
-    /// The codepoint of its data: L4S senders use ECT(1) (RFC 9331).
-    pub(super) fn ect(&self) -> Ecn {
-        match self.native() {
-            Some(AlgorithmId::Prague) => Ecn::Ect1,
-            _ => Ecn::Ect0,
-        }
-    }
-
-    fn native(&self) -> Option<AlgorithmId> {
-        match self {
-            ServerAlgorithm::Native(settings) => Some(settings.id()),
-            ServerAlgorithm::Reno | ServerAlgorithm::Cubic { .. } => None,
-        }
-    }
-}
 
 impl Endpoint {
     /// RFC 8257 §3.2: data has arrived, marked or not, and has not been taken in yet. ACKs say

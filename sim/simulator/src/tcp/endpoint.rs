@@ -70,7 +70,7 @@ struct Writes {
 }
 
 /// One end of one connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Endpoint {
     pub(super) config: EndConfig,
     pub(super) key: FlowKey,
@@ -182,15 +182,15 @@ impl Endpoint {
     pub fn stats(&self) -> EndStats {
         EndStats {
             bytes_received: self.receiver.received(),
-            hystart_exit: self.sender.cc.hystart_exit,
+            hystart_exit: self.sender.cc.hystart_exit(),
             now: EndNow {
                 srtt: self.sender.rtt.srtt,
                 min_rtt: self.sender.rtt.min_rtt_or_zero(),
                 pacing_rate: self.sender.shown_pacing_rate(),
                 packets_in_flight: self.sender.packets_in_flight(),
-                cwnd_packets: self.sender.cc.cwnd,
+                cwnd_packets: self.sender.window.cwnd,
                 in_recovery: self.sender.recovery.state >= CaState::Cwr,
-                ssthresh_packets: self.sender.cc.ssthresh,
+                ssthresh_packets: self.sender.window.ssthresh,
                 ..self.sender.stats.now
             },
             ..self.sender.stats

@@ -5,12 +5,12 @@ mod ack;
 mod burst;
 mod codec;
 mod config;
+mod congestion;
 mod content;
 mod ecn;
 mod endpoint;
 mod input;
 mod mtu;
-mod native;
 mod output;
 mod receiver;
 mod recovery;
@@ -18,13 +18,13 @@ mod reduction;
 mod rtt;
 mod sender;
 mod sent;
-mod server_cc;
+mod tell;
 mod timers;
 mod usage;
 
 pub use config::{
     App, Close, EndConfig, EndNow, EndStats, MarksSeen, ProbesSent, ReceiveBuffer, Refused, Write,
 };
+pub use congestion::{HystartCause, HystartExit, SSTHRESH_INFINITE, ServerAlgorithm};
 pub use content::Content;
 pub use endpoint::{Endpoint, Outgoing, Role};
-pub use server_cc::{HystartCause, HystartExit, SSTHRESH_INFINITE, ServerAlgorithm};

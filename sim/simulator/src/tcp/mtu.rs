@@ -57,7 +57,7 @@ impl Sender {
         let pieces = self.board.cut(u64::from(mss), self.source.written);
         if pieces > 0 && self.recovery.state != CaState::Loss {
             self.recovery.high = self.nxt;
-            self.cc.ssthresh = self.current_ssthresh();
+            self.window.ssthresh = self.current_ssthresh();
             self.recovery.undo = Undo::default();
             self.probe.high = None;
             self.recovery.state = CaState::Loss;

@@ -21,8 +21,8 @@ impl Sender {
             // The probe repaired a loss: one reduction.
             self.stats.probes.tail_recoveries += 1;
             self.reduce();
-            if self.native.is_none() {
-                self.cc.cwnd = self.cc.ssthresh;
+            if !self.is_hosted() {
+                self.window.cwnd = self.window.ssthresh;
             }
             self.recovery.undo.marker = None;
             self.recovery.state = CaState::Open;
@@ -80,7 +80,7 @@ impl Sender {
                 if self.recovery.state == CaState::Recovery {
                     self.end_reduction();
                 } else {
-                    self.note_left();
+                    self.cc.note_recovered();
                 }
                 self.recovery.undo = Undo {
                     stamp: self.recovery.undo.stamp,

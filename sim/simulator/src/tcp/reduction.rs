@@ -4,9 +4,9 @@
 use windlass_cc::{MILLISECOND, Nanos, Signal};
 
 use super::ack::{Ack, Progress};
+use super::congestion::SSTHRESH_INFINITE;
 use super::recovery::DUP_THRESH;
 use super::sender::{CaState, Sender, Undo};
-use super::server_cc::SSTHRESH_INFINITE;
 
 /// Shortest timer (Linux `TCP_TIMEOUT_MIN`).
 const MIN_TIMEOUT: Nanos = 2 * MILLISECOND;
@@ -63,7 +63,7 @@ impl Sender {
         let mut undo = Undo {
             marker: Some(self.una),
             retransmissions: if retransmitted > 0 { retransmitted } else { -1 },
-            cwnd: self.cc.cwnd,
+            cwnd: self.window.cwnd,
             ssthresh: 0,
             // Of the first retransmission since there was none on its way.
             stamp: self.recovery.undo.stamp,
@@ -100,14 +100,14 @@ impl Sender {
                     0 => -1,
                     some => some,
                 },
-                cwnd: self.cc.cwnd,
+                cwnd: self.window.cwnd,
                 ssthresh: self.current_ssthresh(),
                 stamp: None,
             };
-            self.cc.ssthresh = self.cc.reduced_ssthresh();
+            self.window.ssthresh = self.cc.ssthresh(&self.window);
             self.cc.on_loss_state();
         }
-        self.cc.cwnd = self.board.in_flight() as u32 + 1;
+        self.window.cwnd = self.board.in_flight() as u32 + 1;
         self.recovery.state = CaState::Loss;
         self.recovery.high = self.nxt;
         self.probe.high = None;
@@ -120,34 +120,34 @@ impl Sender {
     pub(super) fn reduce(&mut self) {
         self.recovery.high = self.nxt;
         self.probe.high = None;
-        self.recovery.prior_cwnd = self.cc.cwnd;
+        self.recovery.prior_cwnd = self.window.cwnd;
         self.recovery.delivered = 0;
         self.recovery.out = 0;
-        self.cc.ssthresh = self.cc.reduced_ssthresh();
+        self.window.ssthresh = self.cc.ssthresh(&self.window);
         self.recovery.cwr_pending = true;
     }
 
     /// `tcp_end_cwnd_reduction()`.
     pub(super) fn end_reduction(&mut self) {
         let reduced = self.recovery.state == CaState::Cwr || self.recovery.undo.marker.is_some();
-        if self.native.is_some() {
-            return self.note_left();
+        if self.is_hosted() {
+            return self.cc.note_recovered();
         }
-        if self.cc.ssthresh < SSTHRESH_INFINITE && reduced {
-            self.cc.cwnd = self.cc.ssthresh;
+        if self.window.ssthresh < SSTHRESH_INFINITE && reduced {
+            self.window.cwnd = self.window.ssthresh;
         }
     }
 
     /// `tcp_cong_control()`: PRR while a reduction is spread, growth otherwise.
     pub(super) fn control(&mut self, ack: &Ack, p: &Progress) {
         self.tell_ack(ack, p);
-        if self.native.is_some() {
+        if self.is_hosted() {
             return;
         }
         if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
             self.proportional_reduction(p);
         } else if p.acked > 0 && p.delivered > 0 && self.is_cwnd_limited() {
-            self.cc.on_acked(ack.now, p.delivered);
+            self.cc.on_acked(ack.now, p.delivered, &mut self.window);
         }
     }
 
@@ -158,7 +158,7 @@ impl Sender {
         }
         self.recovery.delivered += p.delivered;
         let flight = self.board.in_flight() as u32;
-        let target = self.cc.ssthresh;
+        let target = self.window.ssthresh;
         let send = if flight > target {
             let due = u64::from(target) * u64::from(self.recovery.delivered);
             let due = due.div_ceil(u64::from(self.recovery.prior_cwnd)) as u32;
@@ -169,7 +169,7 @@ impl Sender {
             (owed.max(p.delivered) + bonus).min(target - flight)
         };
         let first = u32::from(self.recovery.out == 0);
-        self.cc.cwnd = flight + send.max(first);
+        self.window.cwnd = flight + send.max(first);
     }
 
     /// `tcp_packet_delayed()`: the receiver answered something sent before the first retransmission, or there was none
@@ -195,8 +195,8 @@ impl Sender {
         if unmark {
             self.board.unmark_lost();
         }
-        self.cc.cwnd = self.cc.cwnd.max(self.recovery.undo.cwnd);
-        self.cc.ssthresh = self.cc.ssthresh.max(self.recovery.undo.ssthresh);
+        self.window.cwnd = self.window.cwnd.max(self.recovery.undo.cwnd);
+        self.window.ssthresh = self.window.ssthresh.max(self.recovery.undo.ssthresh);
         self.recovery.undo.marker = None;
         self.tell_spurious(now);
     }

@@ -6,10 +6,9 @@
 use windlass_cc::{Nanos, RateSampler, RateSnapshot};
 
 use super::config::{EndConfig, EndStats};
-use super::native::Native;
+use super::congestion::{CongestionOps, ServerAlgorithm, Window, until_established};
 use super::rtt::RttEstimator;
 use super::sent::Scoreboard;
-use super::server_cc::ServerCc;
 
 /// Congestion states (`ss` shows them as `ca_state`).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -122,6 +121,7 @@ pub(super) struct WindowUse {
 /// What it does as it was set up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Habits {
+    pub algorithm: ServerAlgorithm,
     pub initial_cwnd: u32,
     pub goes_beyond_edge: u64,
     pub tail_probe: bool,
@@ -171,10 +171,11 @@ pub(super) struct Source {
 }
 
 /// The sending half of a connection.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Sender {
-    /// Congestion control.
-    pub cc: ServerCc,
+    /// Congestion window and threshold.
+    pub window: Window,
+    pub(super) cc: Box<dyn CongestionOps>,
     /// RTT and RTO.
     pub rtt: RttEstimator,
     /// First offset not acknowledged.
@@ -183,7 +184,6 @@ pub struct Sender {
     pub nxt: u64,
     /// Counts.
     pub stats: EndStats,
-    pub(super) native: Option<Box<Native>>,
     pub(super) sampler: RateSampler,
     pub(super) board: Scoreboard,
     pub(super) rack: Rack,
@@ -204,12 +204,12 @@ impl Sender {
     /// Nothing sent; to be completed by [`Sender::negotiated`].
     pub fn new(config: &EndConfig) -> Self {
         Sender {
-            cc: ServerCc::new(config.algorithm, config.initial_cwnd_packets),
+            window: Window::new(config.initial_cwnd_packets),
+            cc: until_established(config.algorithm),
             rtt: RttEstimator::new(config.min_rto),
             una: 0,
             nxt: 0,
             stats: EndStats::default(),
-            native: None,
             sampler: RateSampler::default(),
             board: Scoreboard::default(),
             rack: Rack::default(),
@@ -229,6 +229,7 @@ impl Sender {
             probe: TailProbe::default(),
             usage: WindowUse::default(),
             habits: Habits {
+                algorithm: config.algorithm,
                 initial_cwnd: config.initial_cwnd_packets,
                 goes_beyond_edge: config.goes_beyond_edge,
                 tail_probe: config.tail_probe,
@@ -260,7 +261,7 @@ impl Sender {
     pub fn write(&mut self, bytes: u64) {
         let waiting = self.source.written - self.nxt;
         let in_flight = self.board.in_flight();
-        let room = in_flight < self.cc.cwnd as usize;
+        let room = in_flight < self.window.cwnd as usize;
         if waiting < u64::from(self.agreed.mss)
             && room
             && self.board.lost_out <= self.board.retrans_out
@@ -331,7 +332,7 @@ impl Sender {
         if let Some(forced) = self.timers.forced.take() {
             return self.send_forced(now, forced);
         }
-        let room = self.board.in_flight() < self.cc.cwnd as usize;
+        let room = self.board.in_flight() < self.window.cwnd as usize;
         if room && let Some(index) = self.board.next_lost() {
             let fits = index == 0 || self.board.get(index).end <= self.edge();
             let may = fits && self.paced(now);

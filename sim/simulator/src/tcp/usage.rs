@@ -14,30 +14,31 @@ impl Sender {
         }
         let rto = self.rtt.rto();
         self.tell_restart(now, idle);
-        if idle > rto && self.native.is_none() {
-            self.cc.ssthresh = self.current_ssthresh();
-            let restart = self.habits.initial_cwnd.min(self.cc.cwnd);
+        if idle > rto && !self.is_hosted() {
+            self.window.ssthresh = self.current_ssthresh();
+            let restart = self.habits.initial_cwnd.min(self.window.cwnd);
             let halvings = (idle / rto).min(31) as u32;
-            self.cc.cwnd = (self.cc.cwnd >> halvings).max(restart);
+            self.window.cwnd = (self.window.cwnd >> halvings).max(restart);
             self.usage.used_stamp = now;
             self.usage.used_packets = 0;
         }
-        self.cc.on_restart(now, idle);
         self.last_sent = now;
     }
 
     pub(super) fn current_ssthresh(&self) -> u32 {
         if matches!(self.recovery.state, CaState::Cwr | CaState::Recovery) {
-            return self.cc.ssthresh;
+            return self.window.ssthresh;
         }
-        self.cc.ssthresh.max(self.cc.cwnd - self.cc.cwnd / 4)
+        self.window
+            .ssthresh
+            .max(self.window.cwnd - self.window.cwnd / 4)
     }
 
     /// After a burst of [`Sender::next`]: window validation and the tail-probe timer.
     pub fn after_burst(&mut self, now: Nanos, sent_any: bool) {
-        self.stats.max_cwnd_packets = self.stats.max_cwnd_packets.max(self.cc.cwnd);
+        self.stats.max_cwnd_packets = self.stats.max_cwnd_packets.max(self.window.cwnd);
         let limited = std::mem::take(&mut self.pace.deferred_by_cwnd)
-            || self.board.in_flight() >= self.cc.cwnd as usize;
+            || self.board.in_flight() >= self.window.cwnd as usize;
         if sent_any || limited {
             self.validate_cwnd(now, limited);
         }
@@ -71,15 +72,15 @@ impl Sender {
         }
         self.usage.used_packets = self.usage.used_packets.max(out as u32);
         // Linux spares senders whose socket buffer is full: the window was the limit there.
-        let starved = self.next_segment().is_none() && self.native.is_none();
+        let starved = self.next_segment().is_none() && !self.is_hosted();
         if starved
             && self.recovery.state == CaState::Open
             && now - self.usage.used_stamp >= self.rtt.rto()
         {
             let used = self.usage.used_packets.max(self.habits.initial_cwnd);
-            if used < self.cc.cwnd {
-                self.cc.ssthresh = self.current_ssthresh();
-                self.cc.cwnd = (self.cc.cwnd + used) / 2;
+            if used < self.window.cwnd {
+                self.window.ssthresh = self.current_ssthresh();
+                self.window.cwnd = (self.window.cwnd + used) / 2;
             }
             self.usage.used_packets = 0;
             self.usage.used_stamp = now;
@@ -89,6 +90,7 @@ impl Sender {
     /// `tcp_is_cwnd_limited()`: in slow start the window may reach twice what was out.
     pub(super) fn is_cwnd_limited(&self) -> bool {
         self.usage.cwnd_limited
-            || self.cc.in_slow_start() && (self.cc.cwnd as usize) < 2 * self.usage.max_packets_out
+            || self.window.in_slow_start()
+                && (self.window.cwnd as usize) < 2 * self.usage.max_packets_out
     }
 }

@@ -12,7 +12,7 @@ fn sender(cwnd: u32, window: u64) -> Sender {
     let mut sender = Sender::new(&EndConfig::default());
     sender.negotiated(MSS as u32, true, false, window, -1);
     sender.rtt.sample(100 * MILLISECOND);
-    sender.cc.cwnd = cwnd;
+    sender.window.cwnd = cwnd;
     sender.write(10_000_000);
     sender
 }
@@ -68,7 +68,7 @@ fn it_does_not_wait_for_an_ack_that_is_far_away() {
 #[test]
 fn waiting_for_the_congestion_window_counts_as_using_it() {
     let mut s = sender(600, 10_000 * MSS);
-    s.cc.ssthresh = 600;
+    s.window.ssthresh = 600;
     assert_eq!(sent(&mut s, 0).len(), 600);
     let at = |us: u64| 100 * MILLISECOND + us * 1000;
     // 120 % of 600 packets in 100 ms: bursts of 7.
@@ -123,7 +123,7 @@ fn pacing_spreads_bursts_of_a_millisecond() {
     s.rtt.sample(100 * MILLISECOND);
     s.start_algorithm(1);
     s.write(1_000_000);
-    assert_eq!(s.cc.cwnd, 10);
+    assert_eq!(s.window.cwnd, 10);
     assert_eq!(sent(&mut s, 0).len(), 10);
     s.stats.bytes_sent = 10_000;
     acknowledge(&mut s, 100 * MILLISECOND, 10 * MSS, 1000 * MSS);
