@@ -70,14 +70,15 @@ struct windlass_block {
 #define WINDLASS_EXPORT(name) __attribute__((export_name(name)))
 #define WINDLASS_IMPORT(name) __attribute__((import_module("windlass"), import_name(name)))
 
-/* Table 1 of the Mystique paper. min_rtt and max_bw are the extremes since the flow began; with a period
- * they take a step back every so often, and ACKs that show better undo it. */
+/* Table 1 of the Mystique paper, and getMaxRTT (its §3.1). min_rtt, max_rtt and max_bw are the extremes since the flow began; with a period
+ * they take a step back every so often, and ACKs that show more extreme ones undo it. */
 WINDLASS_IMPORT("getCRTT") int64_t getCRTT(void);     /* newest RTT */
 WINDLASS_IMPORT("getCBW") int64_t getCBW(void);       /* newest delivery rate */
 WINDLASS_IMPORT("getMinRTT") int64_t getMinRTT(void);
+WINDLASS_IMPORT("getMaxRTT") int64_t getMaxRTT(void); /* 0 while unknown */
 WINDLASS_IMPORT("getMaxBW") int64_t getMaxBW(void);
 WINDLASS_IMPORT("setPeriod") void setPeriod(int64_t ns);     /* 0, as it begins: no steps */
-WINDLASS_IMPORT("setTstep") void setTstep(int64_t ns);       /* what min_rtt grows by */
+WINDLASS_IMPORT("setTstep") void setTstep(int64_t ns);       /* what min_rtt grows by, and max_rtt loses */
 WINDLASS_IMPORT("setBWstep") void setBWstep(int64_t rate);   /* what max_bw loses */
 WINDLASS_IMPORT("isLoss") int32_t isLoss(void);       /* this event tells of loss or a mark, or recovery is open */
 WINDLASS_IMPORT("setCwnd") void setCwnd(int64_t bytes);      /* at least a segment, at most 2^40 */

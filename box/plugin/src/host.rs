@@ -15,6 +15,7 @@ pub(crate) struct Host {
     current_rtt: Nanos,
     current_bw: ByteRate,
     min_rtt: Nanos,
+    max_rtt: Nanos,
     max_bw: ByteRate,
     loss: bool,
     /// What the module is told where `min_rtt` is not known.
@@ -36,6 +37,7 @@ impl Host {
             current_rtt: 0,
             current_bw: 0,
             min_rtt: Nanos::MAX,
+            max_rtt: 0,
             max_bw: 0,
             loss: false,
             unknown_min_rtt: i64::MAX,
@@ -54,6 +56,7 @@ impl Host {
         self.current_rtt = call.estimates.current_rtt;
         self.current_bw = call.estimates.current_bw;
         self.min_rtt = call.estimates.min_rtt;
+        self.max_rtt = call.estimates.max_rtt;
         self.max_bw = call.estimates.max_bw;
         self.loss = match call.event {
             Event::Ack(ack) => ack.lost > 0 || ack.in_recovery,
@@ -85,6 +88,7 @@ pub(crate) fn define(linker: &mut Linker<Host>) -> wasmtime::Result<()> {
         Nanos::MAX => c.data().unknown_min_rtt,
         known => number(known),
     })?;
+    linker.func_wrap(HOST, "getMaxRTT", |c: Of<'_>| number(c.data().max_rtt))?;
     linker.func_wrap(HOST, "getMaxBW", |c: Of<'_>| number(c.data().max_bw))?;
     linker.func_wrap(HOST, "isLoss", |c: Of<'_>| i32::from(c.data().loss))?;
     linker.func_wrap(HOST, "setPeriod", |mut c: Of<'_>, ns: i64| {

@@ -27,6 +27,25 @@ fn with_parameters(name: &str, parameters: &[&str]) -> String {
     wat(&(about(name, 8) + &parameters), "", "")
 }
 
+/// No sample is above `max_rtt` while it does not age, and after the first it is known.
+#[test]
+fn the_largest_round_trip_is_told() {
+    let traps_if = |name: &str, condition: &str| {
+        let ask = r#"(import "windlass" "getMaxRTT" (func $getMaxRTT (result i64)))
+  (import "windlass" "getCRTT" (func $getCRTT (result i64)))"#;
+        let trap = format!(r#"(func (export "on_ack") (if {condition} (then unreachable))"#);
+        let module = wat(&about(name, 8), "", "")
+            .replacen("(import", &format!("{ask}\n  (import"), 1)
+            .replace(r#"(func (export "on_ack")"#, &trap);
+        add(&mut Catalog::new(), module.as_bytes()).map_err(|error| error.to_string())
+    };
+    let below = "(i64.lt_s (call $getMaxRTT) (call $getCRTT))";
+    assert_eq!(traps_if("t_below", below).map(drop), Ok(()));
+    let known = "(i64.gt_s (call $getMaxRTT) (i64.const 0))";
+    let error = traps_if("t_known", known).expect_err("it traps");
+    assert!(error.contains("on_ack"), "{error}");
+}
+
 /// `min_rtt` is infinite before the first sample (Zhang et al., ANRW 2018, §3.1). Modules that speak
 /// version 1 are told 0, as they were when they were built.
 #[test]

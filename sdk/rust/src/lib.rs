@@ -102,6 +102,7 @@ pub mod host {
             pub fn getCRTT() -> i64;
             pub fn getCBW() -> i64;
             pub fn getMinRTT() -> i64;
+            pub fn getMaxRTT() -> i64;
             pub fn getMaxBW() -> i64;
             pub fn isLoss() -> i32;
             pub fn setPeriod(ns: i64);
@@ -133,11 +134,13 @@ pub mod host {
         fn getCBW() -> u64;
         /// Least RTT, aged; [`UNKNOWN_MIN_RTT`] while unknown, as in the paper.
         fn getMinRTT() -> u64;
+        /// Largest RTT, aged; 0 while unknown.
+        fn getMaxRTT() -> u64;
         /// Largest delivery rate, aged; 0 while unknown.
         fn getMaxBW() -> u64;
-        /// How often both take a step back, ns; 0: never.
+        /// How often they take a step, ns; 0: never.
         fn setPeriod(ns: u64 as i64);
-        /// What the least RTT grows by.
+        /// What the least RTT grows by, and the largest loses.
         fn setTstep(ns: u64 as i64);
         /// What the largest rate loses.
         fn setBWstep(rate: u64 as i64);
