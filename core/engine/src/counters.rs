@@ -71,6 +71,8 @@ labels! {
         WrongGuess = "wrong_guess",
         /// The box was too late too often.
         LateWorker = "late_worker",
+        /// It comes from the side of the other end: forged, or a loop in the network.
+        WrongSide = "wrong_side",
     }
 }
 

@@ -314,11 +314,11 @@ impl Conn {
     }
 
     pub(super) fn setup(&self, sender: Side, verdict: &Verdict) -> Setup {
-        let (mine, peer) = (self.syn(sender), self.syn(sender.other()));
-        let timestamps = mine.tsval.is_some() && peer.tsval.is_some();
-        let scale_agreed = mine.scale.is_some() && peer.scale.is_some();
+        let (mine, receiver) = (self.syn(sender), self.syn(sender.other()));
+        let timestamps = mine.tsval.is_some() && receiver.tsval.is_some();
+        let scale_agreed = mine.scale.is_some() && receiver.scale.is_some();
         let scale = if scale_agreed {
-            peer.scale.unwrap_or(0)
+            receiver.scale.unwrap_or(0)
         } else {
             0
         };
@@ -327,14 +327,14 @@ impl Conn {
             sender,
             iss: mine.iss,
             scale,
-            receiver_sacks: peer.sack && (mine.sack || inserted),
-            sender_sacks: mine.sack && peer.sack,
+            receiver_sacks: receiver.sack && (mine.sack || inserted),
+            sender_sacks: mine.sack && receiver.sack,
             timestamps,
-            ecn: classic_ecn(&mine, &peer),
-            mss: u32::from(peer.mss) - if timestamps { TIMESTAMPS_LEN } else { 0 },
+            ecn: classic_ecn(&mine, &receiver),
+            mss: u32::from(receiver.mss) - if timestamps { TIMESTAMPS_LEN } else { 0 },
             // RFC 7323 §2.2: the window of a SYN is not scaled.
-            first_edge: 1 + u64::from(peer.window),
-            peer_iss: peer.iss,
+            first_edge: 1 + u64::from(receiver.window),
+            receiver_iss: receiver.iss,
             near_us: 0,
             seed: self.seed,
             prefix: self.books.bucket,

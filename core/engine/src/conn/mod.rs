@@ -166,8 +166,8 @@ impl Conn {
         pkt: Pkt,
     ) {
         if segment.key != self.key_from(from) && !self.turns(ctx, from, segment) {
-            // The other end's name, from the wrong side: forged, or a loop in the network.
-            ctx.pass(PassReason::OneWay);
+            // The other end's name: forged, or a loop in the network.
+            ctx.pass(PassReason::WrongSide);
             return ctx.emit(pkt, from.other(), segment);
         }
         if self.sight.is_some() && !self.look(ctx, from, segment) {

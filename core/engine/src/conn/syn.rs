@@ -6,9 +6,9 @@ use windlass_wire::{Flags, Segment};
 use super::gate::is_echo;
 use crate::PassReason;
 
-/// RFC 9293 §3.7.1: the segment size of a peer that names none.
+/// RFC 9293 §3.7.1: the segment size of an end that names none.
 const DEFAULT_MSS: u16 = 536;
-/// A peer that names a smaller one is taken to have named this.
+/// An end that names a smaller one is taken to have named this.
 const MSS_LEAST: u16 = 64;
 /// RFC 7323 §2.3.
 const MAX_WINDOW_SCALE: u8 = 14;

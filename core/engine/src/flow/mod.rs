@@ -106,7 +106,7 @@ pub(crate) struct Setup {
     /// First edge the sender was shown, as a stream offset.
     pub first_edge: u64,
     /// The receiver's initial sequence number.
-    pub peer_iss: u32,
+    pub receiver_iss: u32,
     /// From the SYN of the receiver to the sender's answer: how far away the sender is from the box, µs; 0: unknown.
     pub near_us: u32,
     /// Seed for the algorithm.
@@ -269,7 +269,7 @@ impl Flow {
         Flow {
             host: Host::new(verdict.algorithm, path, setup.seed),
             board: Scoreboard::default(),
-            view: SenderView::new(setup.first_edge, setup.peer_iss.wrapping_add(1)),
+            view: SenderView::new(setup.first_edge, setup.receiver_iss.wrapping_add(1)),
             pacing: Pacing {
                 rate: verdict.cap.into(),
                 ..Pacing::default()
@@ -278,7 +278,7 @@ impl Flow {
             words: Words {
                 latest: Latest {
                     seq: setup.iss,
-                    ack: setup.peer_iss.wrapping_add(1),
+                    ack: setup.receiver_iss.wrapping_add(1),
                     ..Latest::default()
                 },
                 ..Words::default()

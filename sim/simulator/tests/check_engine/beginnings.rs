@@ -54,8 +54,8 @@ fn an_answer_from_the_wrong_side_counts_if_its_syn_has_come() {
     let mut answer = bench.syn(Side::Outside, SYN_ACK, 1);
     answer.ack = answer.ack.wrapping_add(7);
     bench.put(Side::Inside, &answer);
-    let one_way = bench.engine.counters().passed[PassReason::OneWay as usize];
-    assert_eq!(one_way, 1);
+    let wrong_side = bench.engine.counters().passed[PassReason::WrongSide as usize];
+    assert_eq!(wrong_side, 1);
     bench.put(Side::Inside, &bench.syn(Side::Inside, SYN_ACK, 1));
     bench.client_ack(1);
     assert_eq!(bench.engine.flows().count(), 1);
