@@ -3,12 +3,15 @@
 //! Early flights leave in bursts. Where the ACKs of a burst come back clearly slower than the burst went out, their
 //! rate may be the bottleneck's, and start-up can be paced at it rather than overshoot: the sender's RTT stays flat.
 //!
-//! One train is a guess, and timing is noise. ACKs that came unevenly say nothing. What is sent is paced a little
+//! One train is a guess, and timing is noise. ACKs that came unevenly say nothing, and less irregular ones only if their train
+//! is long beside what the path's own timing varies by. What is sent is paced a little
 //! faster than the guess: where the path carries that, the guess was wrong, and more is tried; where it has not for a round
 //! trip, the guess is believed. Until then the box, and not the path, is what holds the flow back.
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Path, rate_over};
+
+use super::info::NANOS_PER_MICRO;
 
 /// Segments a train must have before it says anything.
 const TRAIN_SEGMENTS: u64 = 12;
@@ -21,6 +24,13 @@ const BREAK_RTT_PARTS: Nanos = 8;
 const BREAK_AT_MOST: Nanos = 25 * MILLISECOND;
 /// A train in which one gap is this part of it longer than its bytes explain says nothing.
 const UNEVEN_PARTS: Nanos = 4;
+/// A train is irregular if the sum of gap² ÷ bytes is more than this of what it would be had its ACKs come evenly, per cent.
+/// Real bottlenecks are at 99 to 126, jitter that keeps the order at 100 to 700,
+const IRREGULAR_PERCENT: u128 = 110;
+/// and then says nothing unless it lasts so many times as long as the RTT varies without a queue of its own.
+const SPREAD_TIMES: Nanos = 3;
+/// The RTTs that are remembered for that.
+const FIRSTS: usize = 4;
 /// Two trains agree if they differ by this part at most.
 const AGREE_PARTS: ByteRate = 5;
 /// How much faster than a guess packets leave, after so many that were wrong, and what part of that shows that the path
@@ -71,6 +81,12 @@ pub(crate) struct Train {
     newest: Option<(Nanos, u64, u32)>,
     /// The longest gap between two ACKs of the train, ns, and the bytes of the second.
     gap: (Nanos, u64),
+    /// The sum over its gaps of gap² ÷ bytes, µs² a kilobyte. This and the next are not in the state of an upgrade.
+    #[serde(skip)]
+    squares: u64,
+    /// RTTs of the first packets of the latest trains, ns: there is no queue of their own train in them.
+    #[serde(skip)]
+    firsts: [Nanos; FIRSTS],
     /// What the train under way, and the one before it, say of the rate; 0: nothing.
     says: ByteRate,
     said: ByteRate,
@@ -203,26 +219,45 @@ impl Train {
         let followed = self.last.replace(mark);
         let (Some(first), Some(last)) = (self.first.filter(|_| !broken), followed) else {
             self.first = Some(mark);
-            self.gap = (0, 0);
+            (self.gap, self.squares) = ((0, 0), 0);
             if self.says > 0 {
                 (self.said, self.says) = (self.says, 0);
             }
             return;
         };
+        if last.end == first.end {
+            // A segment that nothing follows may be acknowledged late, and is no train.
+            self.firsts.rotate_left(1);
+            self.firsts[FIRSTS - 1] = first.acked_at.saturating_sub(first.sent_at);
+        }
         let copied = u64::from(last.copies - first.copies) * u64::from(path.mss);
         let bytes = last.end - first.end + copied;
         if bytes >= HINT_SEGMENTS * u64::from(path.mss) {
             let long = bytes >= TRAIN_SEGMENTS * u64::from(path.mss);
-            self.look_at(first, last, bytes, long);
+            self.look_at(first, last, bytes, long, path);
         }
         // The gap before the newest is not the train's yet.
-        if now - last.acked_at > self.gap.0 {
-            self.gap = (now - last.acked_at, end - last.end);
+        let gap = (now - last.acked_at, end - last.end);
+        let gap_us = gap.0 / NANOS_PER_MICRO;
+        let square = gap_us * gap_us * 1_000 / gap.1.max(1);
+        self.squares = self.squares.saturating_add(square);
+        if gap.0 > self.gap.0 {
+            self.gap = gap;
         }
     }
 
+    /// What the train under way says may be the jitter of the path: it is irregular, and short beside that. `span`: of its ACKs.
+    fn may_be_jitter(&self, span: Nanos, bytes: u64, path: &Path) -> bool {
+        let span_us = u128::from((span / NANOS_PER_MICRO).max(1));
+        let evenly = span_us * span_us * IRREGULAR_PERCENT * 10;
+        let irregular = u128::from(self.squares) * u128::from(bytes) > evenly;
+        let latest = self.firsts.into_iter().max().unwrap_or(0);
+        let spread = latest.saturating_sub(path.recent_min_rtt());
+        irregular && span < SPREAD_TIMES * spread
+    }
+
     /// A train that is long enough, for a guess or only for a hint.
-    fn look_at(&mut self, first: Mark, last: Mark, bytes: u64, long: bool) {
+    fn look_at(&mut self, first: Mark, last: Mark, bytes: u64, long: bool, path: &Path) {
         // ACKs that came in one batch have no span, and say nothing.
         let ack_span = last.acked_at - first.acked_at;
         let send_span = last.sent_at.saturating_sub(first.sent_at);
@@ -233,7 +268,7 @@ impl Train {
         }
         let rate = rate_over(bytes, ack_span);
         self.hint = rate;
-        if !long {
+        if !long || self.may_be_jitter(ack_span, last.end - first.end, path) {
             return;
         }
         self.says = rate;
@@ -318,6 +353,40 @@ mod tests {
             }
         }
         assert_eq!(train.bottleneck(), None);
+    }
+
+    /// Trains whose ACKs come in pairs, so irregularly, on a path whose RTT varies by `jitter` between them. The first two have 8
+    /// segments, the others 40.
+    fn irregular(jitter: Nanos) -> Option<ByteRate> {
+        let (path, mut train, mut end) = (path(), Train::default(), 0);
+        for n in 0..6u64 {
+            for i in 1..=if n < 2 { 8 } else { 40 } {
+                end += MSS;
+                let late = (n % 3) * jitter / 2 + i / 2 * 400_000;
+                train.on_delivered(n * 3 * RTT + i * 10_000, end, 0);
+                train.on_ack(n * 3 * RTT + RTT + late, &path);
+            }
+        }
+        train.bottleneck()
+    }
+
+    #[test]
+    fn jitter_is_no_bottleneck() {
+        // The ACKs of a train take 8 ms.
+        let rate = irregular(0).expect("irregular ACKs of a path whose RTT is steady");
+        assert!((4_500_000..=5_500_000).contains(&rate), "{rate}");
+        assert!(irregular(2 * MILLISECOND).is_some(), "a little jitter");
+        assert_eq!(irregular(10 * MILLISECOND), None);
+        // Regular ones say what they say whatever the RTT does.
+        let (path, mut train) = (path(), Train::default());
+        for n in 0..6u64 {
+            for i in 1..=40u64 {
+                let late = (n % 3) * 5 * MILLISECOND + i * 200_000;
+                train.on_delivered(n * 3 * RTT + i * 10_000, (n * 40 + i) * MSS, 0);
+                train.on_ack(n * 3 * RTT + RTT + late, &path);
+            }
+        }
+        assert_eq!(train.bottleneck(), Some(5_000_000));
     }
 
     /// Nineteen segments in a burst, the odd last one acknowledged 40 ms late.
