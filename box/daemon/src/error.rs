@@ -113,8 +113,23 @@ impl RunError {
         }
     }
 
+    /// What needs a thread of its own could not be started.
+    pub(crate) fn starting(what: &'static str, error: &io::Error) -> RunError {
+        // pthread_create(3) says so where there may be no more of them.
+        let mend = match error.kind() {
+            io::ErrorKind::WouldBlock => {
+                " (no more threads are allowed here: raise TasksMax= of the service, or pids.max of the cgroup)"
+            }
+            _ => "",
+        };
+        RunError::System {
+            what,
+            reason: format!("{error}{mend}"),
+        }
+    }
+
     pub(crate) fn thread(error: io::Error) -> RunError {
-        RunError::system("starting a thread", &error)
+        RunError::starting("starting a thread", &error)
     }
 }
 

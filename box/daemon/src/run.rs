@@ -86,7 +86,7 @@ pub fn run(
         condition: Mutex::new(condition),
         ..handler(&settings, catalog, &policy, &events, &told)
     });
-    changes::tell(events.clone()).map_err(|e| RunError::system("watching the interfaces", &e))?;
+    changes::tell(events.clone()).map_err(|e| RunError::starting("watching the interfaces", &e))?;
     let mut supervisor = match predecessor {
         None => Supervisor::open(&settings, &handler, recorder.as_ref(), &events)?,
         Some(other) => take_over(&settings, &handler, recorder.as_ref(), &events, other)?,
@@ -266,7 +266,7 @@ fn watch(
 /// SIGTERM and SIGINT stop the daemon, SIGHUP makes it read its configuration again. SIGABRT, which is the watchdog's, has it
 /// tell its last events before it dies.
 fn handle_signals(events: Sender<Event>) -> Result<(), RunError> {
-    let failed = |e: io::Error| RunError::system("setting signal handlers", &e);
+    let failed = |e: io::Error| RunError::starting("setting signal handlers", &e);
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGABRT]).map_err(failed)?;
     let wait = move || {
         for signal in signals.forever() {
