@@ -6,6 +6,8 @@ mod netns;
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
@@ -222,59 +224,65 @@ fn a_flow_that_is_not_paced_has_no_pacing_rate() {
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
 }
 
-/// Where the kernel counts the processes of a cgroup, and how many may be in it; by version. None: said why.
-fn group_of_processes() -> Option<std::path::PathBuf> {
-    const PIDS: &str = "/sys/fs/cgroup/pids";
-    const UNIFIED: &str = "/sys/fs/cgroup";
-    let controllers = fs::read_to_string(format!("{UNIFIED}/cgroup.controllers"));
-    let hands_on = controllers
-        .is_ok_and(|known| known.split_whitespace().any(|name| name == "pids"))
-        && fs::write(format!("{UNIFIED}/cgroup.subtree_control"), "+pids").is_ok();
-    let root = match (fs::metadata(PIDS).is_ok(), hands_on) {
-        (true, _) => PIDS,
-        (false, true) => UNIFIED,
-        (false, false) => {
-            println!("skipped: no cgroup counts processes here");
-            return None;
-        }
-    };
-    let group = std::path::Path::new(root).join(format!("wl-limits-{}", std::process::id()));
-    match fs::create_dir(&group) {
-        Ok(()) => Some(group),
-        Err(error) => {
-            println!("skipped: {}: {error}", group.display());
-            None
-        }
+/// A cgroup, of version 1 or 2, that counts processes and threads. It is removed when it is dropped.
+struct FewProcesses(PathBuf);
+
+impl FewProcesses {
+    /// `None`: it says why.
+    fn new() -> Option<FewProcesses> {
+        const PIDS: &str = "/sys/fs/cgroup/pids";
+        const UNIFIED: &str = "/sys/fs/cgroup";
+        let controllers = fs::read_to_string(format!("{UNIFIED}/cgroup.controllers"));
+        let hands_on = controllers
+            .is_ok_and(|known| known.split_whitespace().any(|name| name == "pids"))
+            && fs::write(format!("{UNIFIED}/cgroup.subtree_control"), "+pids").is_ok();
+        let root = match (fs::metadata(PIDS).is_ok(), hands_on) {
+            (true, _) => PIDS,
+            (false, true) => UNIFIED,
+            (false, false) => {
+                println!("skipped: no cgroup counts processes here");
+                return None;
+            }
+        };
+        let group = PathBuf::from(root).join(format!("wl-limits-{}", std::process::id()));
+        let made = fs::create_dir(&group);
+        made.map_err(|error| println!("skipped: {}: {error}", group.display()))
+            .ok()
+            .map(|()| FewProcesses(group))
+    }
+
+    /// Windlass where there may be so many processes and threads: what it says before it ends.
+    fn run(&self, most: usize) -> String {
+        fs::write(self.0.join("pids.max"), most.to_string()).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let enter = format!(
+            "echo $$ > {}/cgroup.procs && exec {} run --inside no-such0 --outside no-such1 --control {}/w.sock",
+            self.0.display(),
+            netns::PROGRAM,
+            folder.path().display(),
+        );
+        let output = Command::new("sh").args(["-c", &enter]).output();
+        let output = output.expect("a shell");
+        assert_eq!(output.status.code(), Some(1), "{most}: {output:?}");
+        String::from_utf8(output.stderr).expect("text")
     }
 }
 
-/// Windlass in a place where there may be so many processes and threads: what it says before it ends.
-fn with_few_processes(group: &std::path::Path, most: usize) -> String {
-    fs::write(group.join("pids.max"), most.to_string()).unwrap();
-    let enter = format!(
-        "echo $$ > {}/cgroup.procs && exec {} run --inside no-such0 --outside no-such1 --control {}/w.sock",
-        group.display(),
-        netns::PROGRAM,
-        std::env::temp_dir().display(),
-    );
-    let output = std::process::Command::new("sh")
-        .args(["-c", &enter])
-        .output();
-    let output = output.expect("a shell");
-    assert_eq!(output.status.code(), Some(1), "{most}: {output:?}");
-    String::from_utf8(output.stderr).expect("text")
+impl Drop for FewProcesses {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_dir(&self.0) {
+            eprintln!("{} stays: {error}", self.0.display());
+        }
+    }
 }
 
 /// A thread that cannot be started ends it, with what mends that; a holder of its memory does not.
 #[test]
 fn few_processes_are_told_with_what_mends_it() {
-    let Some(group) = group_of_processes() else {
+    let Some(group) = FewProcesses::new() else {
         return;
     };
-    let told: Vec<String> = (1..=8)
-        .map(|most| with_few_processes(&group, most))
-        .collect();
-    fs::remove_dir(&group).unwrap();
+    let told: Vec<String> = (1..=8).map(|most| group.run(most)).collect();
     let no_thread = |text: &String| text.contains("TasksMax=");
     assert!(no_thread(&told[0]), "{told:?}");
     let no_holder =

@@ -302,9 +302,9 @@ impl Controller {
         if self.replace_failed(path) {
             return;
         }
-        self.past = warm
-            .filter(|warm| !warm.revive(&mut self.algorithm))
-            .map(|warm| Box::new(Past::of(warm)));
+        if warm.is_some_and(|warm| warm.revive(&mut self.algorithm)) {
+            self.past = None;
+        }
         if self.algorithm.uses_prr() {
             self.prr = episode;
         }
