@@ -28,10 +28,11 @@ const PAUSE: Duration = Duration::from_millis(300);
 const LOOK_AFTER: Duration = Duration::from_millis(100);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Why packets of a connection that runs would pass ungoverned.
-const UNGOVERNED: [&str; 5] = [
+const UNGOVERNED: [&str; 6] = [
     "passed_no_syn",
     "passed_unseen_data",
     "passed_one_way",
+    "passed_timed_out",
     "passed_wrong_side",
     "passed_out_of_sight",
 ];

@@ -201,7 +201,7 @@ pub struct DriverInfo {
 
 totals! {
     /// Counters of one side.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct SideStats {
         /// Packets received.
         counter rx_packets, One;
@@ -220,7 +220,7 @@ totals! {
 
 totals! {
     /// What a driver does with its frames.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct FrameStats {
         /// Times that reception stood still because only the reserve of free frames was left.
         counter rx_starved, One;

@@ -27,7 +27,7 @@ static OBJECT: &[u8] = aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/wi
 
 totals! {
     /// Packets seen by the XDP program on both interfaces, by what became of them; in the order of its map `counters`.
-    #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+    #[derive(Clone, Copy, PartialEq, Eq, Debug)]
     pub struct XdpCounters {
         /// Taken into a socket.
         counter taken, One;

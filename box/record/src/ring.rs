@@ -12,7 +12,7 @@ const LEAST_BYTES: usize = 64 << 10;
 
 totals! {
     /// What a recorder has done.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct RecorderStats {
         /// Packets written into the flight recorder: each once as it came and once as it left.
         counter recorded, One;

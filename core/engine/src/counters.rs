@@ -73,6 +73,9 @@ labels! {
         LateWorker = "late_worker",
         /// It comes from the side of the other end: forged, or a loop in the network.
         WrongSide = "wrong_side",
+        /// Nothing has been acknowledged through eight time-outs and more: its ends have found each other another way, or are
+        /// gone.
+        TimedOut = "timed_out",
     }
 }
 
@@ -102,7 +105,7 @@ impl PassReason {
 
 totals! {
     /// Counts since the engine was made.
-    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub struct Counters {
         /// Packets taken in.
         counter packets, One;

@@ -25,7 +25,6 @@ mod notice;
 mod peer;
 mod port;
 mod seq;
-mod spare;
 mod tenants;
 mod verdicts;
 mod wheel;

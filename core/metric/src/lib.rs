@@ -213,6 +213,16 @@ macro_rules! totals {
             $($(#[doc = $by_help])+ pub $by: [u64; $label::ALL.len()],)?
         }
 
+        // The standard library knows no default of arrays of more than 32 numbers.
+        impl Default for $name {
+            fn default() -> Self {
+                $name {
+                    $($field: 0,)+
+                    $($by: [0; $label::ALL.len()],)?
+                }
+            }
+        }
+
         impl $name {
             /// What each figure is, in order.
             pub const METRICS: &'static [$crate::Metric] = &[
@@ -253,12 +263,8 @@ macro_rules! totals {
             /// # Errors
             /// The first that `next` gives.
             pub fn read<E>(mut next: impl FnMut() -> Result<u64, E>) -> Result<Self, E> {
-                let mut read = $name {
-                    $($field: next()?,)+
-                    $($by: [0; $label::ALL.len()],)?
-                };
-                // Where nothing is kept by a label, nothing is left to read.
-                let _ = &mut read;
+                let mut read = $name::default();
+                $(read.$field = next()?;)+
                 $(for number in &mut read.$by {
                     *number = next()?;
                 })?
@@ -319,7 +325,7 @@ mod tests {
 
     totals! {
         /// What a shop counts.
-        #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct Shop {
             /// Apples sold,
             /// by number.

@@ -1,8 +1,10 @@
 //! A flow that the box itself harms goes back to its sender, for good, counted by its reason; one that has bad luck stays.
 
+use std::sync::Arc;
+
 use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
 use windlass_engine::{Limits, Verdict};
-use windlass_sim::link::Loss;
+use windlass_sim::link::{Loss, Recording};
 use windlass_sim::stalls::{StallConfig, Stalls};
 use windlass_sim::{EngineBox, NoBox, Outcome, Scenario, run};
 
@@ -84,4 +86,46 @@ fn a_box_without_room_to_hold_lets_go() {
     );
     let roomy = governed(&scenario, Limits::default(), None);
     assert_eq!(roomy.counter("harmed_by_lack_of_room"), 0);
+}
+
+/// A link that turns from 5 to 200 Mbit/s and back every two seconds.
+fn changing() -> Recording {
+    let half = |from: u32, us_per_frame: u32| {
+        let frames = 2_000_000 / us_per_frame;
+        (0..frames).map(move |frame| from + frame * us_per_frame / 1_000)
+    };
+    Recording {
+        at_ms: half(0, 2_422).chain(half(2_000, 61)).collect(),
+        delay_ms: Vec::new(),
+    }
+}
+
+/// Start-up is paced at what trains of ACKs have named, and the link turns forty times as fast. Each guess that the path refutes
+/// is followed by a higher one. A flow that they have held back for too long goes back to its sender, which is no slower for it.
+#[test]
+fn a_box_whose_guesses_prove_wrong_lets_go() {
+    let mut scenario = Scenario::download(40_000_000, 200.0, 50.0);
+    let steady = governed(&scenario, Limits::default(), None);
+    assert_eq!(steady.counter("harmed_by_guess"), 0);
+    scenario.down.recording = Some(Arc::new(changing()));
+    let mut let_go = 0;
+    // The seed decides when in those two seconds the download begins.
+    for seed in 1..=40 {
+        let scenario = Scenario {
+            seed,
+            ..scenario.clone()
+        };
+        let boxed = governed(&scenario, Limits::default(), None);
+        if boxed.counter("harmed_by_guess") == 0 {
+            continue;
+        }
+        let_go += 1;
+        let alone = alone(&scenario);
+        assert!(
+            boxed.seconds <= alone,
+            "seed {seed}: {:.2} s, {alone:.2} s without the box",
+            boxed.seconds
+        );
+    }
+    assert!(let_go >= 2, "{let_go} of 40");
 }

@@ -138,7 +138,7 @@ fn a_box_that_stood_still_governs_again() {
             boxed.seconds,
             bare.seconds
         );
-        for reason in ["passed_unseen_data", "passed_one_way"] {
+        for reason in ["passed_unseen_data", "passed_one_way", "passed_timed_out"] {
             assert_eq!(boxed.counter(reason), 0, "seed {seed}: {reason}");
         }
         lost += boxed.counter("sight_lost");

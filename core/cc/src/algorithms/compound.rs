@@ -52,7 +52,7 @@ pub struct CompoundLaw {
 }
 
 /// What a loss changes.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Before {
     dwnd: u64,
     gamma: Option<NonZeroU32>,

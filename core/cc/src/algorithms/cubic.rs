@@ -16,7 +16,7 @@ use crate::scale::mul_div;
 use crate::window::slow_start::{SlowStart, SlowStartRule};
 use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss};
-use crate::{About, AckEvent, Nanos, Path, Preset, Range, SECOND, Signals, Value};
+use crate::{About, AckEvent, Nanos, Path, Preset, Range, SECOND, Signals, Spare, Value};
 
 mod curve;
 mod linux;
@@ -60,17 +60,17 @@ parameters! {
 /// CUBIC.
 pub type Cubic = Windowed<CubicLaw>;
 
-/// The curve, by the arithmetic of either profile.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+/// The curve, by the arithmetic of either profile. There is none before the first slow start ends: most flows are over by then.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Shape {
     /// RFC 9438.
-    Rfc(Curve),
+    Rfc(Spare<Curve>),
     /// Linux 6.12.
-    Linux(LinuxCurve),
+    Linux(Spare<LinuxCurve>),
 }
 
 /// A window that is a cubic function of the time since the last reduction.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CubicLaw {
     shape: Shape,
     last_ack: Nanos,
@@ -82,8 +82,16 @@ impl CubicLaw {
     fn skip_time(&mut self, now: Nanos) {
         let span = now.saturating_sub(self.last_ack);
         match &mut self.shape {
-            Shape::Rfc(curve) => curve.shift(span, now),
-            Shape::Linux(curve) => curve.shift(span, now),
+            Shape::Rfc(curve) => {
+                if let Some(curve) = curve.edit_known() {
+                    curve.shift(span, now);
+                }
+            }
+            Shape::Linux(curve) => {
+                if let Some(curve) = curve.edit_known() {
+                    curve.shift(span, now);
+                }
+            }
         }
         self.last_ack = now;
     }
@@ -124,7 +132,7 @@ fn whole(bytes: u64, path: &Path) -> u32 {
 
 impl Law for CubicLaw {
     type Parameters = CubicParameters;
-    type Undo = Curve;
+    type Undo = Spare<Curve>;
     const ABOUT: About = About {
         summary: "CUBIC: cubic growth in time, HyStart++",
         source: "RFC 9438, RFC 9406",
@@ -136,8 +144,8 @@ impl Law for CubicLaw {
 
     fn new(_path: &Path, parameters: &CubicParameters) -> Self {
         let shape = match parameters.profile {
-            Profile::Rfc => Shape::Rfc(Curve::default()),
-            Profile::Linux => Shape::Linux(LinuxCurve::default()),
+            Profile::Rfc => Shape::Rfc(Spare::default()),
+            Profile::Linux => Shape::Linux(Spare::default()),
         };
         CubicLaw { shape, last_ack: 0 }
     }
@@ -151,7 +159,7 @@ impl Law for CubicLaw {
             self.last_ack = event.now;
         }
         if let (Shape::Linux(curve), Some(rtt)) = (&mut self.shape, event.rtt) {
-            curve.on_rtt(event.now, rtt);
+            curve.edit().on_rtt(event.now, rtt);
         }
     }
 
@@ -165,10 +173,10 @@ impl Law for CubicLaw {
     ) {
         self.last_ack = event.now;
         match &mut self.shape {
-            Shape::Rfc(curve) => follow(curve, bytes, event.now, window, path, p),
+            Shape::Rfc(curve) => follow(curve.edit(), bytes, event.now, window, path, p),
             Shape::Linux(curve) => {
                 let (cwnd, acked) = (whole(window.cwnd, path), whole(bytes, path));
-                let price = curve.price(event.now, cwnd, acked, p.reno_friendly);
+                let price = curve.edit().price(event.now, cwnd, acked, p.reno_friendly);
                 window.add_segments(u64::from(price) * mss(path), bytes, path);
             }
         }
@@ -187,6 +195,7 @@ impl Law for CubicLaw {
         match &mut self.shape {
             Shape::Rfc(curve) => {
                 let cwnd = window.segments(path);
+                let curve = curve.edit();
                 match cause {
                     Cause::Loss | Cause::Ecn => curve.on_congestion(cwnd, p),
                     Cause::Timeout => curve.on_timeout(cwnd),
@@ -195,6 +204,7 @@ impl Law for CubicLaw {
                 mul_div(window.cwnd, beta.get(), 1000)
             }
             Shape::Linux(curve) => {
+                let curve = curve.edit();
                 let left = curve.on_congestion(whole(window.cwnd, path), p.fast_convergence);
                 if matches!(cause, Cause::Timeout | Cause::RepeatedTimeout) {
                     curve.on_timeout();
@@ -207,6 +217,7 @@ impl Law for CubicLaw {
     fn on_idle(&mut self, now: Nanos, _idle: Nanos, shrunk: bool) {
         self.skip_time(now);
         if let Shape::Rfc(curve) = &mut self.shape
+            && let Some(curve) = curve.edit_known()
             && shrunk
         {
             curve.end();
@@ -214,14 +225,14 @@ impl Law for CubicLaw {
     }
 
     /// Linux gives window and threshold back, and begins a new stage (`tcp_reno_undo_cwnd`).
-    fn save(&self) -> Curve {
-        match self.shape {
-            Shape::Rfc(curve) => curve,
-            Shape::Linux(_) => Curve::default(),
+    fn save(&self) -> Spare<Curve> {
+        match &self.shape {
+            Shape::Rfc(curve) => curve.clone(),
+            Shape::Linux(_) => Spare::default(),
         }
     }
 
-    fn restore(&mut self, saved: Curve) {
+    fn restore(&mut self, saved: Spare<Curve>) {
         if let Shape::Rfc(curve) = &mut self.shape {
             *curve = saved;
         }

@@ -21,7 +21,9 @@ use crate::scale::mul_div;
 use crate::window::slow_start::{SlowStart, SlowStartRule};
 use crate::window::windowed::{Cause, Law, Windowed};
 use crate::window::{Window, mss, whole_segments};
-use crate::{About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Value};
+use crate::{
+    About, AckEvent, MILLISECOND, Nanos, Path, Preset, Profile, Range, Signals, Spare, Value,
+};
 
 mod throughput;
 
@@ -86,7 +88,7 @@ pub struct HtcpLaw {
 }
 
 /// What a loss destroys.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Before {
     since: Option<NonZeroU64>,
     max_rtt: Nanos,
@@ -170,7 +172,7 @@ impl HtcpLaw {
 
 impl Law for HtcpLaw {
     type Parameters = HtcpParameters;
-    type Undo = Before;
+    type Undo = Spare<Before>;
     const ABOUT: About = About {
         summary: "H-TCP: grows faster the longer no loss has come, backs off to empty the queue",
         source: "Shorten and Leith 2004; draft-leith-tcp-htcp-06; Linux tcp_htcp.c 6.12",
@@ -264,17 +266,18 @@ impl Law for HtcpLaw {
         self.throughput.restart(now);
     }
 
-    fn save(&self) -> Before {
-        Before {
+    fn save(&self) -> Spare<Before> {
+        Spare::of(Before {
             since: self.since,
             max_rtt: self.max_rtt,
             throughput_at_loss: self.throughput.at_loss(),
             beta: self.beta,
             adaptive: self.adaptive,
-        }
+        })
     }
 
-    fn restore(&mut self, before: Before) {
+    fn restore(&mut self, before: Spare<Before>) {
+        let before = before.read();
         self.since = before.since;
         self.max_rtt = before.max_rtt;
         self.throughput.restore(before.throughput_at_loss);

@@ -60,7 +60,7 @@ const LONGEST_RTT: Nanos = 3_355 * MILLISECOND;
 pub type Illinois = Windowed<IllinoisLaw>;
 
 /// How far the window goes up and down.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Response {
     /// Segments per round trip.
     alpha: f64,

@@ -66,7 +66,7 @@ pub struct YeahLaw {
 }
 
 /// What a loss changes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
     fast_rounds: u32,
     reno_count: u32,

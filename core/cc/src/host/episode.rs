@@ -14,6 +14,38 @@ pub struct Episode {
     pub timeout: bool,
 }
 
+/// No stream goes so far.
+const POINT_MAX: u64 = u64::MAX >> 2;
+
+/// An episode, or none, in eight bytes: four times its point, two more if a time-out has opened it, and one. 0 is none.
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[serde(from = "Option<Episode>", into = "Option<Episode>")]
+pub(super) struct MaybeEpisode(u64);
+
+impl MaybeEpisode {
+    #[inline]
+    fn get(self) -> Option<Episode> {
+        (self.0 > 0).then_some(Episode {
+            point: self.0 >> 2,
+            timeout: self.0 & 2 == 2,
+        })
+    }
+}
+
+impl From<Option<Episode>> for MaybeEpisode {
+    fn from(episode: Option<Episode>) -> MaybeEpisode {
+        MaybeEpisode(episode.map_or(0, |episode| {
+            episode.point.min(POINT_MAX) << 2 | u64::from(episode.timeout) << 1 | 1
+        }))
+    }
+}
+
+impl From<MaybeEpisode> for Option<Episode> {
+    fn from(episode: MaybeEpisode) -> Option<Episode> {
+        episode.get()
+    }
+}
+
 /// An open reaction to ECN marks (RFC 3168 §6.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Marks {
@@ -27,67 +59,65 @@ impl Host {
     /// The recovery episode that is open.
     #[inline]
     pub fn episode(&self) -> Option<Episode> {
-        self.episode
+        self.episode.get()
     }
 
     /// An episode is open, and what has been delivered up to `una` does not end it.
     #[inline]
     pub fn in_recovery(&self, una: u64) -> bool {
-        self.episode.is_some_and(|episode| una < episode.point)
+        self.episode().is_some_and(|episode| una < episode.point)
     }
 
     /// An episode is open, and what has been delivered up to `una` ends it.
     #[inline]
     pub fn is_recovered(&self, una: u64) -> bool {
-        self.episode.is_some_and(|episode| una >= episode.point)
+        self.episode().is_some_and(|episode| una >= episode.point)
     }
 
     /// The algorithm reacts to a mark, or to a loss.
     pub fn is_reacting(&self) -> bool {
-        self.episode.is_some() || self.marks.is_some_and(|marks| marks.told)
+        self.episode().is_some() || self.marks.read().is_some_and(|marks| marks.told)
     }
 
     /// Opens an episode for what lies before `point`. `lost` of the `before` bytes in flight are. One that is open is part
     /// of it, unless the sender says before that it is over.
     pub fn congested(&mut self, now: Nanos, signal: Signal, point: u64, before: u64, lost: u64) {
-        self.episode = Some(Episode {
-            point,
-            timeout: false,
-        });
+        self.open(point, false);
         self.congestion(now, signal, before, lost);
+    }
+
+    fn open(&mut self, point: u64, timeout: bool) {
+        self.episode = Some(Episode { point, timeout }).into();
     }
 
     /// The open episode is over.
     pub fn recovered(&mut self, now: Nanos) {
-        self.episode = None;
+        self.episode = MaybeEpisode::default();
         self.controller.on_recovery_exit(now, &self.path);
     }
 
     /// More has been sent that belongs to the open episode: its sender did not know of it yet.
     pub fn extend_episode(&mut self, point: u64) {
-        if let Some(episode) = &mut self.episode {
-            episode.point = point;
+        if let Some(episode) = self.episode() {
+            self.open(point, episode.timeout);
         }
     }
 
     /// Lets go of an open episode without a word to the algorithm: nothing is known of it any more.
     pub fn forget_episodes(&mut self) {
-        self.episode = None;
-        self.marks = None;
+        self.episode = MaybeEpisode::default();
+        self.marks.clear();
     }
 
     /// The retransmission timer has fired: all before `point` is taken for lost.
     pub fn timed_out(&mut self, now: Nanos, point: u64) {
-        self.episode = Some(Episode {
-            point,
-            timeout: true,
-        });
+        self.open(point, true);
         self.controller.on_rto(now, &self.path);
     }
 
     /// Nothing had been lost in the open episode.
     pub fn spurious(&mut self, now: Nanos) {
-        self.episode = None;
+        self.episode = MaybeEpisode::default();
         self.controller.on_spurious(now, &self.path);
     }
 
@@ -108,17 +138,19 @@ impl Host {
         end: u64,
     ) -> bool {
         ack.set_marked(marked.unwrap_or(0));
-        if let Some(over) = self.marks.take_if(|marks| una > marks.point)
+        let ended = |marks: &mut Marks| una > marks.point;
+        if let Some(marks) = self.marks.edit_known()
+            && let Some(over) = marks.take_if(ended)
             && over.told
-            && self.episode.is_none()
+            && self.episode().is_none()
         {
             self.controller.on_recovery_exit(now, &self.path);
         }
-        if marked.is_none() || self.marks.is_some() {
+        if marked.is_none() || self.is_marked() {
             return false;
         }
-        let told = self.episode.is_none();
-        self.marks = Some(Marks { point: end, told });
+        let told = self.episode().is_none();
+        *self.marks.edit() = Some(Marks { point: end, told });
         if told {
             self.congestion(now, Signal::Ecn, ack.before, 0);
         }
@@ -127,6 +159,6 @@ impl Host {
 
     /// A reaction to marks is open.
     pub fn is_marked(&self) -> bool {
-        self.marks.is_some()
+        self.marks.read().is_some()
     }
 }

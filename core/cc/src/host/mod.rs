@@ -13,6 +13,7 @@ mod pacing;
 mod usage;
 
 pub use ack::{Ack, Delivery, Standing};
+use episode::MaybeEpisode;
 pub use episode::{Episode, Marks};
 pub use pacing::{rate_by_window, wanted_rate};
 pub use usage::Usage;
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     AckEvent, CongestionEvent, Control, Controller, Nanos, Path, RateSampler, RateSnapshot,
-    SendEvent, Settings, Signal,
+    SendEvent, Settings, Signal, Spare,
 };
 
 /// An algorithm in charge of one flow, with all that it is told. Times in ns of any one clock, sizes in bytes.
@@ -34,8 +35,9 @@ pub struct Host {
     path: Path,
     sampler: RateSampler,
     usage: Usage,
-    episode: Option<Episode>,
-    marks: Option<Marks>,
+    episode: MaybeEpisode,
+    /// Most paths never mark.
+    marks: Spare<Option<Marks>>,
 }
 
 /// Data that leaves for the network.
@@ -78,8 +80,8 @@ impl Host {
             path,
             sampler: RateSampler::default(),
             usage: Usage::default(),
-            episode: None,
-            marks: None,
+            episode: MaybeEpisode::default(),
+            marks: Spare::default(),
         }
     }
 

@@ -11,8 +11,12 @@ pub struct Usage {
     round_end: u64,
     /// The window was the limit at some time in it.
     limited: bool,
-    /// The most that was in flight in it, bytes.
-    most: u64,
+    /// The most that was in flight in it, bytes. More than four bytes can say is never in flight.
+    most: u32,
+}
+
+fn short(bytes: u64) -> u32 {
+    u32::try_from(bytes).unwrap_or(u32::MAX)
 }
 
 impl Usage {
@@ -26,19 +30,19 @@ impl Usage {
         *self = Usage {
             round_end: end,
             limited,
-            most: inflight,
+            most: short(inflight),
         };
     }
 
     /// The window was the limit, or was not.
     pub fn note(&mut self, limited: bool, inflight: u64) {
         self.limited |= limited;
-        self.most = self.most.max(inflight);
+        self.most = self.most.max(short(inflight));
     }
 
     /// The most that was in flight, bytes.
     pub fn most(&self) -> u64 {
-        self.most
+        self.most.into()
     }
 
     /// The window was the limit in this round, as far as has been noted.
@@ -52,7 +56,7 @@ impl Usage {
             control.phase,
             Phase::SlowStart | Phase::ConservativeSlowStart
         );
-        self.limited || slow_start && control.cwnd < 2 * self.most
+        self.limited || slow_start && control.cwnd < 2 * self.most()
     }
 }
 

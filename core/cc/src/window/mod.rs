@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::window::additive_increase::AdditiveIncrease;
 use crate::window::slow_start::{Growth, SlowStart};
-use crate::{AckEvent, Beginning, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND};
+use crate::{
+    AckEvent, Beginning, ByteRate, Control, MILLISECOND, Nanos, Path, Phase, SECOND, Spare,
+};
 
 /// Initial window, segments (RFC 6928; Linux `TCP_INIT_CWND`).
 pub const INITIAL_WINDOW_SEGMENTS: u64 = 10;
@@ -67,6 +69,24 @@ struct Saved {
     ssthresh: u64,
 }
 
+/// What reductions have left. A window that has never been reduced has none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Taken {
+    /// What the last reduction took away.
+    saved: Option<Saved>,
+    /// `path.delivered` at the last timeout, to know a repeated one; [`NEVER`] before.
+    timeout_at: u64,
+}
+
+impl Default for Taken {
+    fn default() -> Self {
+        Taken {
+            saved: None,
+            timeout_at: NEVER,
+        }
+    }
+}
+
 /// A congestion window with its threshold.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Window {
@@ -78,10 +98,7 @@ pub struct Window {
     /// The least that a reduction leaves, segments.
     pub(crate) least_segments: u8,
     increase: AdditiveIncrease,
-    /// What the last reduction took away.
-    saved: Option<Saved>,
-    /// `path.delivered` at the last timeout, to know a repeated one; [`NEVER`] before.
-    timeout_at: u64,
+    taken: Spare<Taken>,
     /// Recovering by slow start after a timeout: the window grows although recovery is open.
     after_timeout: bool,
     /// A reduction has happened whose recovery is still open.
@@ -110,8 +127,7 @@ impl Window {
             slow_start,
             least_segments,
             increase: AdditiveIncrease::default(),
-            saved: None,
-            timeout_at: NEVER,
+            taken: Spare::default(),
             after_timeout: false,
             reduced: false,
         }
@@ -180,7 +196,7 @@ impl Window {
     /// A timeout now would find the window charged already: the same data timed out before (RFC
     /// 5681 §3.1), or recovery is open (Linux).
     pub(crate) fn is_charged(&self, path: &Path) -> bool {
-        self.reduced || self.timeout_at == path.delivered
+        self.reduced || self.taken.read().timeout_at == path.delivered
     }
 
     fn least(&self, path: &Path) -> u64 {
@@ -194,7 +210,7 @@ impl Window {
             self.ssthresh = target.max(self.least(path));
         }
         self.slow_start.finish();
-        self.timeout_at = path.delivered;
+        self.taken.edit().timeout_at = path.delivered;
         self.after_timeout = true;
         self.reduced = false;
         self.cwnd = mss(path);
@@ -210,8 +226,9 @@ impl Window {
     /// Gives back what the last reduction took; true if there was any.
     pub(crate) fn undo(&mut self) -> bool {
         self.recovered();
-        self.timeout_at = NEVER;
-        let Some(saved) = self.saved.take() else {
+        let saved = self.taken.read().saved;
+        self.taken.clear();
+        let Some(saved) = saved else {
             return false;
         };
         let before = saved.cwnd.get();
@@ -258,7 +275,7 @@ impl Window {
     }
 
     fn save(&mut self) {
-        self.saved = NonZeroU64::new(self.cwnd).map(|cwnd| Saved {
+        self.taken.edit().saved = NonZeroU64::new(self.cwnd).map(|cwnd| Saved {
             cwnd,
             ssthresh: self.ssthresh,
         });

@@ -33,7 +33,7 @@ pub trait Law: Clone + Debug + Serialize + DeserializeOwned {
     /// What an operator can set.
     type Parameters: Parameters;
     /// What a reduction destroys and a spurious one gives back, besides window and threshold.
-    type Undo: Copy + Debug + Serialize + DeserializeOwned;
+    type Undo: Clone + Default + Debug + Serialize + DeserializeOwned;
     /// What it says of itself.
     const ABOUT: About;
 
@@ -121,7 +121,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
                 L::slow_start(parameters, path),
                 L::least_segments(parameters),
             ),
-            undo: law.save(),
+            undo: L::Undo::default(),
             law,
             parameters: *parameters,
             pacing_rate: None,
@@ -173,7 +173,7 @@ impl<L: Law> CongestionControl for Windowed<L> {
 
     fn on_spurious(&mut self, _now: Nanos, path: &Path) {
         if self.window.undo() {
-            self.law.restore(self.undo);
+            self.law.restore(core::mem::take(&mut self.undo));
         }
         self.refresh(path);
     }

@@ -269,10 +269,10 @@ impl Conn {
         }
         let mut reasons = self.flows.iter().flatten().filter_map(|f| f.passing());
         let other_way = |reason: &_| {
-            use PassReason::{FrameLimit, LateWorker, OneWay, UnseenData, WrongGuess};
+            use PassReason::{FrameLimit, LateWorker, OneWay, TimedOut, UnseenData, WrongGuess};
             matches!(
                 reason,
-                OneWay | UnseenData | FrameLimit | LateWorker | WrongGuess
+                OneWay | UnseenData | TimedOut | FrameLimit | LateWorker | WrongGuess
             )
         };
         if let Some(reason) = reasons.find(other_way) {

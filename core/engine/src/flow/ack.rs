@@ -110,7 +110,7 @@ impl Flow {
             return true;
         }
         self.board.note_dsack(ack);
-        self.cold.tally.edit().spurious_bytes += u64::from(right.wrapping_sub(left));
+        self.cold.tally_mut().spurious_bytes += u64::from(right.wrapping_sub(left));
         if self.host.episode().is_some() && self.board.note_needless() {
             ctx.counters.spurious += 1;
             self.host.spurious(ctx.now);
@@ -329,22 +329,25 @@ impl Flow {
         if self
             .host
             .marked(now, ack, marked, self.board.una(), self.board.sent_nxt())
+            && let Some(owed) = self.words.owed.edit_known()
         {
-            self.words.cwr_asked = false;
+            owed.cwr_asked = false;
         }
         let asks = self.setup.ecn && segment.flags.has(Flags::ECE);
-        if asks && self.host.is_marked() && !self.words.cwr_asked {
-            self.words.cwr_asked = true;
-            self.words.cwr_due = self.in_charge();
+        if asks && self.host.is_marked() && !self.words.owed.read().cwr_asked {
+            let in_charge = self.in_charge();
+            let owed = self.words.owed.edit();
+            owed.cwr_asked = true;
+            owed.cwr_due = in_charge;
         }
     }
 
     /// The other box says that so many bytes more were marked; `None`: there is no other box.
     pub(crate) fn hear_marks(&mut self, marked: Option<u64>) {
-        if marked.is_none() && self.cold.marks.get().is_none() {
+        if marked.is_none() && self.cold.rare.get().is_none() {
             return;
         }
-        let marks = self.cold.marks.edit();
+        let marks = &mut self.cold.rare.edit().marks;
         let due = marks.due.get().unwrap_or(0);
         marks.due = marked.map(|marked| due + marked).into();
         marks.bytes += marked.unwrap_or(0);
@@ -355,11 +358,11 @@ impl Flow {
     /// an ACK delivers counts as marked: exact for receivers of RFC 8257, too much for those of
     /// RFC 3168, which repeat it until they see CWR.
     fn take_marks(&mut self, segment: &Segment, delivered: u64) -> Option<u64> {
-        if let Some(marks) = self.cold.marks.edit_known()
-            && let Some(due) = marks.due.get()
+        if let Some(rare) = self.cold.rare.edit_known()
+            && let Some(due) = rare.marks.due.get()
         {
             let marked = due.min(delivered);
-            marks.due = Maybe::some(due - marked);
+            rare.marks.due = Maybe::some(due - marked);
             return (marked > 0).then_some(marked);
         }
         let echo = segment.flags.has(Flags::ECE) && !segment.flags.has(Flags::SYN);

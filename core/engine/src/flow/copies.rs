@@ -254,7 +254,7 @@ impl Flow {
         copies.remember(start, end);
         copies.sent = copies.sent.saturating_add(1);
         copies.early_sent += u64::from(!next.repair);
-        let tally = self.cold.tally.edit();
+        let tally = self.cold.tally_mut();
         tally.copies += 1;
         tally.copied_bytes += len;
         ctx.counters.copies += 1;

@@ -198,7 +198,7 @@ impl Flow {
         start: u64,
         end: u64,
     ) {
-        self.cold.tally.edit().sender_retransmissions += 1;
+        self.cold.tally_mut().sender_retransmissions += 1;
         if !self.enforcing() {
             ctx.counters.sender_retransmissions_passed += 1;
             self.watch_retransmission(ctx, start);
@@ -295,28 +295,21 @@ impl Flow {
 
     /// The TSval that packets have been given at least, if any.
     pub(crate) fn tsval_floor(&self) -> Option<u32> {
-        self.words.tsval_floor.as_ref().map(|floor| floor.val)
+        self.words.owed.get()?.tsval_floor.map(|floor| floor.val)
     }
 
     /// From here on no packet leaves with an older TSval.
     pub(crate) fn raise_tsval_floor(&mut self, tsval: u32) {
-        let val = match self
-            .words
-            .tsval_floor
-            .as_deref()
-            .filter(|floor| self.board.una() < floor.until.get())
-        {
+        let owed = self.words.owed.edit();
+        let una = self.board.una();
+        let val = match owed.tsval_floor.filter(|floor| una < floor.until.get()) {
             Some(floor) if seq::later(floor.val, tsval) => floor.val,
             _ => tsval,
         };
-        let floor = TsvalFloor {
+        owed.tsval_floor = Some(TsvalFloor {
             val,
             until: seq::of_data(self.board.nxt()),
-        };
-        match &mut self.words.tsval_floor {
-            Some(known) => **known = floor,
-            none => *none = Some(Box::new(floor)),
-        }
+        });
     }
 
     /// The sender's own retransmission leaves: it counts like ours.

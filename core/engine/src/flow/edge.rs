@@ -74,10 +74,8 @@ impl Flow {
         let near = self.near_rtt();
         if near > NEAR_RTT_MIN {
             let path = self.host.path();
-            self.cold
-                .growth
-                .edit()
-                .note(now, path.max_bw, path.srtt + near);
+            let growth = &mut self.cold.rare.edit().growth;
+            growth.note(now, path.max_bw, path.srtt + near);
         }
     }
 
@@ -91,7 +89,7 @@ impl Flow {
             // It waits in a queue on its way: no more than the path has carried, and what it may carry next.
             let starts = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
             let next = match starts {
-                true if self.cold.growth.get().is_none_or(Growth::goes_on) => 2 * carried,
+                true if self.cold.rare.read().growth.goes_on() => 2 * carried,
                 true => carried + carried / 4,
                 false => carried,
             };

@@ -81,7 +81,7 @@ impl Flow {
 
     /// Few enough bytes are missing, and the sender can be told which.
     fn bears_gap(&mut self, len: u64) -> bool {
-        let gaps = self.cold.gaps.edit();
+        let gaps = &mut self.cold.rare.edit().gaps;
         if self.board.nxt() - gaps.counted_from > DENSITY_BYTES {
             (gaps.counted_from, gaps.missing) = (self.board.nxt(), 0);
         }
@@ -114,7 +114,7 @@ impl Flow {
             self.raise_tsval_floor(stamps.val);
         }
         if waited > SLOW_ROUND_TRIPS * (self.host.path().srtt + self.near_rtt()) + SLOW_MIN {
-            let gaps = self.cold.gaps.edit();
+            let gaps = &mut self.cold.rare.edit().gaps;
             gaps.slow_fills = gaps.slow_fills.saturating_add(1);
         }
         if waited >= self.least_reaction_time() {
@@ -139,7 +139,7 @@ impl Flow {
         }
         self.hands.trouble.edit().gap_until = start;
         if self.setup.timestamps {
-            let gaps = self.cold.gaps.edit();
+            let gaps = &mut self.cold.rare.edit().gaps;
             let over = self.board.una() >= gaps.reacts_until;
             // Before it has echoed anything, there is nothing older that could be shown.
             let shown = Some(self.view.tsecr()).filter(|tsecr| *tsecr != 0);
@@ -149,13 +149,13 @@ impl Flow {
 
     /// The sender has been shown what the receiver says.
     pub(super) fn note_frankness(&mut self, now: Nanos) {
-        self.cold.gaps.edit().shown_at = now;
+        self.cold.rare.edit().gaps.shown_at = now;
     }
 
     /// A retransmission of the sender may come from what it has been shown.
     pub(super) fn may_react(&self, now: Nanos) -> bool {
         let round_trip = self.host.path().srtt + self.near_rtt();
-        let shown_at = self.cold.gaps.read().shown_at;
+        let shown_at = self.cold.rare.read().gaps.shown_at;
         shown_at > 0 && now - shown_at <= REACTION_ROUND_TRIPS * round_trip
     }
 
@@ -163,7 +163,7 @@ impl Flow {
     /// acknowledged.
     pub(super) fn note_reaction(&mut self) {
         let until = self.board.nxt();
-        let gaps = self.cold.gaps.edit();
+        let gaps = &mut self.cold.rare.edit().gaps;
         gaps.reacts_until = until;
         gaps.acks_left = CALMING_ACKS;
         let trouble = self.hands.trouble.edit();
@@ -172,9 +172,9 @@ impl Flow {
 
     /// The sender's reaction stands.
     pub(super) fn forget_reaction(&mut self) {
-        if let Some(gaps) = self.cold.gaps.edit_known() {
-            gaps.echo = None;
-            gaps.acks_left = 0;
+        if let Some(rare) = self.cold.rare.edit_known() {
+            rare.gaps.echo = None;
+            rare.gaps.acks_left = 0;
         }
     }
 
@@ -184,7 +184,7 @@ impl Flow {
             // There has been none: nothing of the cold part is needed.
             return None;
         }
-        let gaps = self.cold.gaps.edit();
+        let gaps = &mut self.cold.rare.edit().gaps;
         if gaps.acks_left == 0 || gaps.slow_fills >= SLOW_FILLS_MAX {
             return None;
         }

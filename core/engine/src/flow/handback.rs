@@ -61,12 +61,12 @@ impl Flow {
             why,
             outstanding_bytes: self.board.nxt().saturating_sub(self.board.una()),
             srtt: self.host.path().srtt,
-            lost_segments: self.cold.tally.read().lost,
+            lost_segments: self.cold.tally().lost,
         };
         ctx.notices.add(self.setup.sender, happened);
         self.forget_reaction();
         ctx.counters.handed_back += 1;
-        self.cold.tally.edit().handed_back += 1;
+        self.cold.tally_mut().handed_back += 1;
         self.timers.rack_at = Maybe::NONE;
         self.timers.probe_at = Maybe::NONE;
         self.hands.trouble.edit().back_until = Maybe::some(self.board.nxt());

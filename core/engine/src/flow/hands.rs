@@ -1,10 +1,10 @@
 //! In whose hands a flow is.
 
 use serde::{Deserialize, Serialize};
+use windlass_cc::Spare;
 
 use crate::PassReason;
 use crate::maybe::Maybe;
-use crate::spare::Spare;
 
 /// In whose hands the flow is.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]

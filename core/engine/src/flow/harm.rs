@@ -75,7 +75,7 @@ impl Flow {
         let trouble = self.hands.trouble.edit();
         trouble.lost_ms = trouble.lost_ms.saturating_add(lost_ms);
         let lost = Nanos::from(trouble.lost_ms) * MILLISECOND;
-        let lossy = self.cold.tally.read().lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
+        let lossy = self.cold.tally().lost * LOSSY_ONE_OF * u64::from(self.host.path().mss);
         if lost >= much && lossy <= self.board.una() {
             self.leave(ctx, reason);
         }

@@ -130,7 +130,7 @@ pub struct FlowInfo {
 
 impl Flow {
     pub(crate) fn info(&self, key: FlowKey) -> FlowInfo {
-        let review = self.cold.review.as_deref();
+        let review = self.cold.review();
         FlowInfo {
             key,
             sender: self.setup.sender,
@@ -142,7 +142,7 @@ impl Flow {
             settings: self.verdict.algorithm,
             phase: self.host.control().phase,
             figures: self.figures(),
-            peer: self.cold.marks.read().due.is_some(),
+            peer: self.cold.rare.read().marks.due.is_some(),
             tenant: self.verdict.tenant,
             arm: self.verdict.arm,
             held_out: self.verdict.drawn.is_some_and(|drawn| drawn.held_out),
@@ -166,7 +166,7 @@ impl Flow {
 
     fn figures(&self) -> FlowFigures {
         let (control, path) = (self.host.control(), self.host.path());
-        let (tally, review) = (self.cold.tally.read(), self.cold.review.as_deref());
+        let (tally, review) = (self.cold.tally(), self.cold.review());
         let (held_packets, held_bytes, held_packets_max) = self.board.held();
         let micros = |time: Nanos| time / NANOS_PER_MICRO;
         FlowFigures {
@@ -196,7 +196,7 @@ impl Flow {
             timeouts: tally.timeouts,
             handed_back: tally.handed_back,
             sender_retransmissions: tally.sender_retransmissions,
-            marked_bytes: self.cold.marks.read().bytes,
+            marked_bytes: self.cold.rare.read().marks.bytes,
             policed_packets: tally.policed,
             policed_bytes: tally.policed_bytes,
             switches: review.map_or(0, |r| r.switches().into()),

@@ -15,11 +15,13 @@
 //! * `watch` and `watched` follow a sender that keeps its own congestion control.
 //!
 //! What these use: `distance` (how far away the ends are), `scale` (what a round trip makes of the constants), `limited_by` (what
-//! the flow waits for). What others are told: `info`, `standing`, `export`, `introduction`. `memory` bounds the size of all this.
+//! the flow waits for). `cold` is what packets seldom need, and `memory` bounds the size of all this. What others are told: `info`,
+//! `standing`, `export`, `introduction`.
 
 mod ack;
 mod acks;
 mod change;
+mod cold;
 mod copies;
 mod data;
 mod distance;
@@ -54,34 +56,28 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Host, Nanos, Path};
-use windlass_wire::{Template, Timestamps};
+use windlass_cc::{Host, Nanos, Path, Spare};
+use windlass_wire::Timestamps;
 
 use crate::admission::Bucket;
 use crate::context::Context;
 use crate::decide::Generation;
 use crate::maybe::Maybe;
-use crate::spare::Spare;
 use crate::{Mode, PassReason, Pool, Side, TenantId, Transfer, Verdict};
 
+use cold::Cold;
 use copies::Copies;
 pub(crate) use copies::Sequel;
 pub(crate) use data::AHEAD_MAX;
-use distance::known_micros;
-use edge::Growth;
 pub(crate) use export::FlowAlgorithm;
-use gaps::Gaps;
 use hands::Hands;
 pub use info::{FlowFigures, FlowInfo};
 pub(crate) use introduction::FlowIntroduction;
 pub use limited_by::LimitedBy;
 use pace::Pacer;
-use review::Review;
 use scoreboard::Scoreboard;
 use sender_view::SenderView;
 use train::Train;
-use transfers::Transfers;
-use watch::Watch;
 pub use watched::{HeldBack, Watched};
 
 /// What the handshake settled for one direction of data.
@@ -128,35 +124,10 @@ pub(crate) struct Latest {
 }
 
 /// The least TSval of held packets below an offset. Later ones are newer by themselves.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TsvalFloor {
     val: u32,
     until: NonZeroU64,
-}
-
-/// Counts of one flow.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Tally {
-    pub lost: u64,
-    pub repaired: u64,
-    pub repaired_bytes: u64,
-    pub spurious_bytes: u64,
-    pub copies: u64,
-    pub copied_bytes: u64,
-    pub timeouts: u64,
-    pub handed_back: u64,
-    pub sender_retransmissions: u64,
-    pub policed: u64,
-    pub policed_bytes: u64,
-}
-
-/// What another box has reported as marked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Marks {
-    /// Bytes that the algorithm has not heard of; `None` while no box reports.
-    due: Maybe,
-    /// In all.
-    bytes: u64,
 }
 
 /// One direction of data.
@@ -222,34 +193,19 @@ pub(crate) struct Pacing {
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Words {
     latest: Latest,
+    owed: Spare<Owed>,
+}
+
+/// What the box owes the receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Owed {
     /// A packet held before `until` was received must not carry an older TSval than this: the
     /// receiver has seen it in place of an earlier one (PAWS).
-    tsval_floor: Option<Box<TsvalFloor>>,
+    tsval_floor: Option<TsvalFloor>,
     /// The next packet says CWR.
     cwr_due: bool,
     /// The receiver has asked for CWR in the open reaction to marks.
     cwr_asked: bool,
-}
-
-/// What a packet seldom needs: it has memory of its own.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Cold {
-    tally: Spare<Tally>,
-    /// `None` unless its sender keeps its own congestion control.
-    watch: Option<Box<Watch>>,
-    /// `None` until conditions on the path may change the algorithm.
-    review: Option<Box<Review>>,
-    began: Nanos,
-    transfers: Transfers,
-    gaps: Spare<Gaps>,
-    /// For senders that are far from the box.
-    growth: Spare<Growth>,
-    marks: Spare<Marks>,
-    /// From the SYN of the sender to its answer, if neither was sent again, µs; 0: unknown. For time-outs until data have
-    /// been acknowledged.
-    handshake_us: u32,
-    /// Link and IP headers of packets toward the sender.
-    template: Option<Template>,
 }
 
 impl Flow {
@@ -288,18 +244,7 @@ impl Flow {
             copies: Spare::default(),
             acked_at: now,
             receiver_edge: setup.first_edge,
-            cold: Box::new(Cold {
-                tally: Spare::default(),
-                watch: watches.then(Box::default),
-                review: None,
-                began: now,
-                transfers: Transfers::default(),
-                gaps: Spare::default(),
-                growth: Spare::default(),
-                marks: Spare::default(),
-                handshake_us: handshake_rtt.map_or(0, known_micros),
-                template: None,
-            }),
+            cold: Box::new(Cold::new(now, watches, handshake_rtt)),
             setup,
             verdict: ctx.verdicts.keep(verdict),
             generation: ctx.generation,

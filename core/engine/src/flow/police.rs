@@ -70,7 +70,7 @@ impl Flow {
     fn drop_policed<P: Pool>(&mut self, ctx: &mut Context<'_, P>, segment: &Segment, pkt: Pkt) {
         let bytes = u64::from(segment.payload_len);
         ctx.counters.policed += 1;
-        let tally = self.cold.tally.edit();
+        let tally = self.cold.tally_mut();
         tally.policed += 1;
         tally.policed_bytes += bytes;
         if let Some(account) = self

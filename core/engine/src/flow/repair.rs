@@ -25,7 +25,7 @@ impl Flow {
             return;
         };
         self.host.lost(ack, len, range);
-        self.cold.tally.edit().lost += 1;
+        self.cold.tally_mut().lost += 1;
         ctx.counters.lost += 1;
     }
 
@@ -207,15 +207,15 @@ impl Flow {
         if self.timers.backoff > TIMEOUTS_MAX + self.short_timeouts() {
             // Its ends have found each other another way, or are gone. What is repaired from here on
             // the sender repairs.
-            ctx.counters.pass(PassReason::OneWay);
-            return self.release_all(ctx, PassReason::OneWay);
+            ctx.counters.pass(PassReason::TimedOut);
+            return self.release_all(ctx, PassReason::TimedOut);
         }
         self.timers.rto_at = Maybe::some(ctx.now + self.rto());
         if self.hands.are_senders() {
             return;
         }
         ctx.counters.timeouts += 1;
-        self.cold.tally.edit().timeouts += 1;
+        self.cold.tally_mut().timeouts += 1;
         self.mark_all_lost(ctx);
         self.board.begin_episode();
         self.host.timed_out(ctx.now, self.board.sent_nxt());

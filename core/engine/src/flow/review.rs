@@ -13,7 +13,7 @@ use crate::{Happened, Pool};
 const INTERVAL_MIN: Nanos = 10 * MILLISECOND;
 
 /// Bytes of a flow so far.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Counts {
     delivered: u64,
     lost: u64,
@@ -32,7 +32,7 @@ impl Counts {
 }
 
 /// What is remembered between two questions.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Review {
     started: Nanos,
     in_force: Option<u8>,
@@ -131,8 +131,8 @@ impl Flow {
         let (now, dwell) = (ctx.now, switching.dwell);
         let began = self.cold.began;
         let path = *self.host.path();
-        let review = self
-            .cold
+        let history = self.cold.history.edit();
+        let review = history
             .review
             .get_or_insert_with(|| Box::new(Review::new(began)));
         review.counts.marked += marked;
@@ -167,7 +167,7 @@ impl Flow {
             condition: choice.condition,
         };
         ctx.notices.add(self.setup.sender, happened);
-        if let Some(review) = &mut self.cold.review {
+        if let Some(review) = self.cold.review_mut() {
             // What less than half a dwell has shown is no ground to stay on.
             review.since = (review.age(now) >= dwell / 2).then_some(now);
             review.switches += 1;
@@ -176,7 +176,7 @@ impl Flow {
 
     /// Another list of conditions is asked from now on, and at once.
     pub(super) fn forget_list(&mut self) {
-        if let Some(review) = &mut self.cold.review {
+        if let Some(review) = self.cold.review_mut() {
             review.forget_list();
         }
     }

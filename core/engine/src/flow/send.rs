@@ -157,7 +157,7 @@ impl Flow {
         if again {
             ctx.counters.repaired += 1;
             ctx.counters.bytes_resent += self.board.piece(index).len();
-            let tally = self.cold.tally.edit();
+            let tally = self.cold.tally_mut();
             tally.repaired += 1;
             tally.repaired_bytes += self.board.piece(index).len();
             self.note_resent();
@@ -300,13 +300,12 @@ impl Flow {
     pub(crate) fn refresh<P: Pool>(&mut self, ctx: &mut Context<'_, P>, index: usize, again: bool) {
         let piece = self.board.piece(index);
         let stale = piece.ack != self.words.latest.ack || piece.window != self.words.latest.window;
-        let cwr = self.words.cwr_due && !again;
+        let owed = self.words.owed.read();
+        let cwr = owed.cwr_due && !again;
         // It answers marks once, and not with each repair (RFC 3168 §6.1.5).
         let no_cwr = again && piece.cwr;
-        let floor = self
-            .words
+        let floor = owed
             .tsval_floor
-            .as_ref()
             .filter(|floor| piece.start < floor.until.get())
             .map(|floor| floor.val);
         if !stale && !cwr && !no_cwr && floor.is_none() {
@@ -332,7 +331,7 @@ impl Flow {
         };
         rewrite.apply(ctx.pool.head_mut(pkt), &segment);
         if cwr {
-            self.words.cwr_due = false;
+            self.words.owed.edit().cwr_due = false;
             ctx.counters.cwr_set += 1;
         }
         self.board.note_cwr(index, cwr);

@@ -61,11 +61,38 @@ struct Pace {
     round_end: u64,
     round_began: Nanos,
     /// How long its last round took: its RTT with everything the box adds.
-    sender_rtt: Nanos,
+    sender_rtt: Short,
     /// When the newest segment acknowledged came from the sender.
     newest_arrived_at: Nanos,
     /// ACKs shown, since the last one that gave the sender an RTT sample that was not raised.
     raised_run: u32,
+}
+
+/// A span of time in four bytes, ns: of 4.29 s at most. It is written as a `u64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(from = "u64", into = "u64")]
+struct Short(u32);
+
+impl Short {
+    fn new(span: Nanos) -> Short {
+        Short(u32::try_from(span).unwrap_or(u32::MAX))
+    }
+
+    fn get(self) -> Nanos {
+        self.0.into()
+    }
+}
+
+impl From<u64> for Short {
+    fn from(span: u64) -> Short {
+        Short::new(span)
+    }
+}
+
+impl From<Short> for u64 {
+    fn from(span: Short) -> u64 {
+        span.get()
+    }
 }
 
 impl SenderView {
@@ -242,7 +269,7 @@ impl SenderView {
             return 0;
         }
         let rtt = path.latest_rtt.max(path.srtt);
-        rtt.max(self.pace.sender_rtt) / THINNED_PER_RTT
+        rtt.max(self.pace.sender_rtt.get()) / THINNED_PER_RTT
     }
 
     /// The RTT that the sender would measure if it were shown the newest ACK now, queue in the box
@@ -263,7 +290,7 @@ impl SenderView {
         pace.shown_at = now;
         if ack >= pace.round_end {
             if pace.round_began > 0 {
-                pace.sender_rtt = now - pace.round_began;
+                pace.sender_rtt = Short::new(now - pace.round_began);
             }
             pace.round_end = nxt.max(ack + 1);
             pace.round_began = now;

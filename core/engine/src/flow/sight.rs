@@ -1,6 +1,7 @@
 //! A flow whose packets have gone by unseen for a while: see `conn/sight.rs`.
 
 use super::Flow;
+use super::gaps::Gaps;
 use crate::conn::Known;
 use crate::context::Context;
 use crate::maybe::Maybe;
@@ -25,19 +26,22 @@ impl Flow {
         self.train = None;
         self.timers.backoff = 0;
         self.host.forget_episodes();
-        self.words.cwr_due = false;
         (
             self.timers.rto_at,
             self.timers.probe_at,
             self.timers.rack_at,
         ) = (Maybe::NONE, Maybe::NONE, Maybe::NONE);
         (self.pacing.turn, self.timers.persist_at) = (Maybe::NONE, Maybe::NONE);
-        self.words.tsval_floor = None;
+        if let Some(owed) = self.words.owed.edit_known() {
+            (owed.tsval_floor, owed.cwr_due) = (None, false);
+        }
         if let Some(trouble) = self.hands.trouble.edit_known() {
             (trouble.policed_at, trouble.beyond_una) = (Maybe::NONE, Maybe::NONE);
             trouble.gap_until = 0;
         }
-        self.cold.gaps.clear();
+        if let Some(rare) = self.cold.rare.edit_known() {
+            rare.gaps = Gaps::default();
+        }
         self.view.forget_absorbed();
     }
 

@@ -22,7 +22,7 @@ use crate::context::Context;
 const ANSWER_MIN: Nanos = 2 * MILLISECOND;
 
 /// What is known of a sender's behaviour in the round under way, and in all.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Watch {
     /// Until then what the sender sends is an answer to an ACK.
     answer_until: Nanos,
@@ -54,7 +54,7 @@ impl Flow {
         let left = self.receiver_edge.saturating_sub(self.board.nxt());
         let room = left >= u64::from(self.host.path().mss);
         let nearly_full = self.nearly_full();
-        let Some(watch) = self.cold.watch.as_deref_mut() else {
+        let Some(watch) = self.cold.watch_mut() else {
             return;
         };
         watch.fresh += len;
@@ -90,7 +90,7 @@ impl Flow {
         if round_is_over {
             self.note_what_held_back(now);
         }
-        let Some(watch) = self.cold.watch.as_deref_mut() else {
+        let Some(watch) = self.cold.watch_mut() else {
             return;
         };
         if delivered > 0 {
@@ -121,7 +121,7 @@ impl Flow {
     /// A recovery episode begins here; the ACK that says so is still on its way to the sender. If it is
     /// no `news`, the sender is retransmitting already, and nothing will tell when it has heard.
     pub(crate) fn watch_recovery(&mut self, now: Nanos, news: bool) {
-        if let Some(watch) = &mut self.cold.watch {
+        if let Some(watch) = self.cold.watch_mut() {
             watch.unaware_until = if news { now + ANSWER_MIN } else { 0 };
         }
     }
@@ -135,7 +135,7 @@ impl Flow {
             return;
         };
         let probe = front.end == self.board.sent_nxt() && front.transmissions == 1;
-        let overdue = self.cold.watch.as_deref_mut().map(|w| &mut w.overdue);
+        let overdue = self.cold.watch_mut().map(|w| &mut w.overdue);
         let overdue = overdue.filter(|overdue| **overdue);
         if let Some(overdue) = overdue
             && start < front.end
@@ -149,7 +149,7 @@ impl Flow {
 
     /// The time-out has passed without an ACK: the sender's own is due about now.
     pub(crate) fn note_overdue(&mut self) {
-        if let Some(watch) = &mut self.cold.watch {
+        if let Some(watch) = self.cold.watch_mut() {
             watch.overdue = true;
         }
     }

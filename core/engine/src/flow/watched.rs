@@ -73,7 +73,7 @@ impl Flow {
 
     /// A transfer begins.
     pub(crate) fn watch_transfer(&mut self) {
-        if let Some(watch) = &mut self.cold.watch {
+        if let Some(watch) = self.cold.watch_mut() {
             watch.held_back = [0; 3];
             watch.round_began = 0;
         }
@@ -82,7 +82,7 @@ impl Flow {
     /// At the end of a round. Its first flight, and a round in which nothing new was sent and nothing
     /// repaired, say nothing.
     pub(super) fn note_what_held_back(&mut self, now: Nanos) {
-        let Some(watch) = self.cold.watch.as_deref_mut() else {
+        let Some(watch) = self.cold.watch_mut() else {
             return;
         };
         let Watch {
@@ -107,7 +107,7 @@ impl Flow {
 
     /// Told apart: what is lost to a full queue, and what is lost whatever a sender does.
     pub(crate) fn watch_losses(&mut self, delivered: u64, lost: u64) {
-        let Some(watch) = self.cold.watch.as_deref_mut() else {
+        let Some(watch) = self.cold.watch_mut() else {
             return;
         };
         if queue_stands(self.host.path()) {
@@ -123,7 +123,7 @@ impl Flow {
         if self.enforcing() || self.hands.pass.is_some() || self.host.path().srtt == 0 {
             return None;
         }
-        let watch = self.cold.watch.as_deref()?;
+        let watch = self.cold.watch()?;
         let (begun, start) = self.cold.transfers.latest()?;
         let Watch {
             held_back,

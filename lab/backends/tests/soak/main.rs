@@ -253,6 +253,7 @@ fn check(daemon: &Daemon, config: &str) {
         "passed_no_syn",
         "passed_malformed",
         "passed_one_way",
+        "passed_timed_out",
         "passed_wrong_side",
         "passed_unseen_data",
         "passed_flow_limit",

@@ -61,8 +61,10 @@ impl Scoreboard {
             ranges.forget_below(ack);
         }
         self.sent_nxt = self.sent_nxt.max(ack);
-        self.dup_acks = 0;
-        self.dup_bytes = Bytes::new(self.dup_bytes.get().saturating_sub(counted));
+        if let Some(open) = self.recovery.edit_known() {
+            open.dup_acks = 0;
+            open.dup_bytes = Bytes::new(open.dup_bytes.get().saturating_sub(counted));
+        }
         self.check();
     }
 
@@ -83,14 +85,18 @@ impl Scoreboard {
     /// A duplicate ACK of a receiver without SACK (RFC 5681 §3.2): something arrived, out of order. How many there have
     /// been since the last that was none.
     pub(crate) fn note_duplicate(&mut self, mss: u64) -> u32 {
-        self.dup_acks = self.dup_acks.saturating_add(1);
-        self.dup_bytes = Bytes::new((self.dup_bytes.get() + mss).min(self.inflight()));
-        self.dup_acks
+        let inflight = self.inflight();
+        let open = self.recovery.edit();
+        open.dup_acks = open.dup_acks.saturating_add(1);
+        open.dup_bytes = Bytes::new((open.dup_bytes.get() + mss).min(inflight));
+        open.dup_acks
     }
 
     /// The duplicate ACKs have had their say.
     pub(crate) fn forget_duplicates(&mut self) {
-        self.dup_bytes = Bytes::default();
+        if let Some(open) = self.recovery.edit_known() {
+            open.dup_bytes = Bytes::default();
+        }
     }
 
     /// The receiver has let go of what it had SACKed (RFC 2018 §8): it counts as in flight again.
@@ -184,24 +190,29 @@ impl Scoreboard {
 
     /// A segment was sent again in the open episode.
     pub(crate) fn note_resent(&mut self) {
-        self.undo.left = self.undo.left.saturating_add(1);
-        self.undo.resent = self.undo.resent.saturating_add(1);
+        let undo = &mut self.recovery.edit().undo;
+        undo.left = undo.left.saturating_add(1);
+        undo.resent = undo.resent.saturating_add(1);
     }
 
     /// A retransmission of the open episode was reported as a duplicate. True if all of them were: nothing was lost.
     pub(crate) fn note_needless(&mut self) -> bool {
-        self.undo.left = self.undo.left.saturating_sub(1);
-        self.undo.left == 0 && self.undo.resent > 0
+        self.recovery.edit_known().is_some_and(|open| {
+            open.undo.left = open.undo.left.saturating_sub(1);
+            open.undo.left == 0 && open.undo.resent > 0
+        })
     }
 
     /// An episode begins.
     pub(crate) fn begin_episode(&mut self) {
-        self.undo = Undo::default();
+        if let Some(open) = self.recovery.edit_known() {
+            open.undo = Undo::default();
+        }
     }
 
     /// An episode has ended.
     pub(crate) fn end_episode(&mut self) {
-        self.dup_bytes = Bytes::default();
+        self.forget_duplicates();
         self.rack.on_recovery_exit();
     }
 

@@ -3,10 +3,9 @@
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
-use windlass_cc::{Nanos, RateSnapshot};
+use windlass_cc::{Nanos, RateSnapshot, Spare};
 
 use crate::Pkt;
-use crate::spare::Spare;
 
 /// One segment of the sender, from its arrival until it is cumulatively acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]

@@ -21,7 +21,7 @@ pub(crate) use rack::probe_timeout;
 use ranges::Ranges;
 
 use crate::Pkt;
-use crate::spare::Spare;
+use windlass_cc::Spare;
 
 /// What one flow has under way. Offsets of the stream, and bytes.
 #[derive(Debug, Serialize, Deserialize)]
@@ -44,6 +44,12 @@ pub(crate) struct Scoreboard {
     held_bytes: u64,
     held_packets: u32,
     held_packets_max: u32,
+    recovery: Spare<Recovery>,
+}
+
+/// What only recovery needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Recovery {
     /// For receivers without SACK: duplicate ACKs since `una` moved, and the bytes that they say
     /// have left the network, whichever those were (Linux `tcp_add_reno_sack`).
     dup_acks: u32,
@@ -52,7 +58,7 @@ pub(crate) struct Scoreboard {
 }
 
 /// The retransmissions of the open recovery episode: if all of them were reported as duplicates, nothing had been lost.
-#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Undo {
     /// Segments that have not been reported as duplicates.
     left: u32,
@@ -76,9 +82,7 @@ impl Default for Scoreboard {
             held_bytes: 0,
             held_packets: 0,
             held_packets_max: 0,
-            dup_acks: 0,
-            dup_bytes: Bytes::default(),
-            undo: Undo::default(),
+            recovery: Spare::default(),
         }
     }
 }
@@ -112,7 +116,8 @@ impl Scoreboard {
     /// The same less what duplicate ACKs speak for (RFC 6675 "pipe").
     #[inline]
     pub(crate) fn pipe(&self) -> u64 {
-        self.inflight.get().saturating_sub(self.dup_bytes.get())
+        let left = self.recovery.get().map_or(0, |open| open.dup_bytes.get());
+        self.inflight.get().saturating_sub(left)
     }
 
     /// Bytes that the receiver holds out of order.
@@ -230,7 +235,7 @@ impl Scoreboard {
 
     /// Segments sent again in the open episode.
     pub(crate) fn resent(&self) -> u32 {
-        self.undo.resent
+        self.recovery.get().map_or(0, |open| open.undo.resent)
     }
 
     /// Words that a packet will need, read ahead.
@@ -277,7 +282,10 @@ impl Scoreboard {
         self.forget_ranges();
         let none = Bytes::default();
         (self.inflight, self.sacked_bytes, self.lost_bytes) = (none, none, none);
-        (self.missing_bytes, self.dup_acks, self.dup_bytes) = (none, 0, none);
+        self.missing_bytes = none;
+        if let Some(open) = self.recovery.edit_known() {
+            (open.dup_acks, open.dup_bytes) = (0, none);
+        }
         gone
     }
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 /// State with memory of its own from the first time that it changes. Until then it is as it begins. It is written as if it
 /// were always there.
 #[derive(Clone, Debug)]
-pub(crate) struct Spare<T>(Option<Box<T>>);
+pub struct Spare<T>(Option<Box<T>>);
 
 impl<T> Default for Spare<T> {
     fn default() -> Self {
@@ -14,26 +14,31 @@ impl<T> Default for Spare<T> {
 }
 
 impl<T: Default> Spare<T> {
+    /// Known from the beginning.
+    pub fn of(value: T) -> Self {
+        Spare(Some(Box::new(value)))
+    }
+
     /// `None`: it is as it begins.
     #[inline]
-    pub(crate) fn get(&self) -> Option<&T> {
+    pub fn get(&self) -> Option<&T> {
         self.0.as_deref()
     }
 
     /// To be changed.
     #[inline]
-    pub(crate) fn edit(&mut self) -> &mut T {
+    pub fn edit(&mut self) -> &mut T {
         self.0.get_or_insert_default()
     }
 
     /// To be changed, if it is not as it begins.
     #[inline]
-    pub(crate) fn edit_known(&mut self) -> Option<&mut T> {
+    pub fn edit_known(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()
     }
 
     /// A copy.
-    pub(crate) fn read(&self) -> T
+    pub fn read(&self) -> T
     where
         T: Copy,
     {
@@ -41,8 +46,18 @@ impl<T: Default> Spare<T> {
     }
 
     /// It is as it begins, and has no memory.
-    pub(crate) fn clear(&mut self) {
+    pub fn clear(&mut self) {
         self.0 = None;
+    }
+}
+
+impl<T: Default + PartialEq> PartialEq for Spare<T> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self.get(), other.get()) {
+            (None, None) => true,
+            (Some(one), Some(other)) => one == other,
+            (Some(one), None) | (None, Some(one)) => *one == T::default(),
+        }
     }
 }
 
