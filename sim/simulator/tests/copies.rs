@@ -83,3 +83,25 @@ fn on_a_path_that_loses_three_of_a_hundred_they_save_a_tenth_at_least() {
     let mean = ratios.map(f64::ln).sum::<f64>() / 8.0;
     assert!(mean.exp() <= 0.9, "{:.3}", mean.exp());
 }
+
+/// Six downloads of a browser, over a path that each of them takes for its own. `redundancy`: seconds, the mean of them.
+fn six_at_once(redundancy: Redundancy, seed: u64) -> f64 {
+    let mut scenario = Scenario::download(500_000, 40.0, 60.0);
+    scenario.seed = seed;
+    scenario.connections = vec![scenario.connections[0].clone(); 6];
+    let outcome = download(redundancy, &scenario);
+    let seconds = outcome.connections.iter().map(|one| one.seconds);
+    seconds.sum::<f64>() / 6.0
+}
+
+/// Together they overflow the queue, and what is copied then takes the place of the others' data.
+#[test]
+fn six_flows_that_begin_at_once_are_not_slower_for_them() {
+    let mean = |policy: Redundancy| {
+        let seconds = (1..=20).map(|seed| six_at_once(policy, seed));
+        seconds.sum::<f64>() / 20.0
+    };
+    let (without, with) = (mean(Redundancy::OFF), mean(Redundancy::EARLY));
+    println!("{without:.3} s without copies, {with:.3} s with them");
+    assert!(with <= 1.08 * without);
+}

@@ -17,6 +17,11 @@ const PLANNED_COPIES: usize = 4096;
 /// has overflowed a queue, and copies would fill it again.
 const REPAIR_PARTS: u32 = 8;
 const REPAIRS_AT_ONCE: u32 = 32;
+/// Nor is a repair copied by a flow that has lost more than this part of all that it sent: others may fill the queue with it.
+const COPIED_LOSS_PARTS: u64 = 12;
+/// A queue shows where the newest RTT is longer than the least by more than this part. Larger than what an initial window and its
+/// copies add at 10 Mbit/s and 300 ms; what six flows that begin at once add at 40 Mbit/s and 60 ms is larger.
+const QUEUE_RTT_PARTS: Nanos = 12;
 /// Copies that a DSACK may be about, the newest ones.
 const REMEMBERED_COPIES: usize = 256;
 /// Where a round trip is shorter, an initial window and its copies may be more than the path holds, ns. At 5 Mbit/s, 20
@@ -156,7 +161,7 @@ impl Flow {
             if let Some(copies) = self.copies.edit_known() {
                 copies.allow_repair();
             }
-            policy.first_segments > 0 && self.copies.edit().is_early(&policy) && self.early()
+            policy.first_segments > 0 && self.copies.edit().is_early(&policy) && self.starts()
         };
         if !wanted {
             return;
@@ -166,12 +171,16 @@ impl Flow {
         self.copies.edit().plan(Planned { start, due, repair });
     }
 
-    /// Early copies end with start-up, and as soon as a queue shows.
-    fn early(&self) -> bool {
-        let starting = matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart);
+    /// Early copies end with start-up.
+    fn starts(&self) -> bool {
+        matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart)
+    }
+
+    /// As soon as a queue shows, none leave that are early.
+    fn queue_shows(&self) -> bool {
         let path = self.host.path();
-        let flat = path.srtt == 0 || path.latest_rtt <= path.recent_min_rtt() / 8 * 9;
-        starting && flat
+        let least = path.recent_min_rtt();
+        path.srtt > 0 && path.latest_rtt > least + least / QUEUE_RTT_PARTS
     }
 
     /// So many bytes have left.
@@ -223,11 +232,14 @@ impl Flow {
             return false;
         };
         let piece = self.board.piece(index);
-        piece.in_flight()
-            && piece.pkt.is_some()
-            && self.in_charge()
-            && (next.repair || self.early())
-            && (!next.repair || self.board.inflight() + piece.len() <= self.host.control().cwnd)
+        let has_room = match next.repair {
+            true => {
+                let fits = self.board.inflight() + piece.len() <= self.host.control().cwnd;
+                fits && !self.has_lost(COPIED_LOSS_PARTS)
+            }
+            false => self.starts() && !self.queue_shows(),
+        };
+        has_room && piece.in_flight() && piece.pkt.is_some() && self.in_charge()
     }
 
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the

@@ -256,7 +256,7 @@ impl Flow {
             // Where a queue stands, a burst shows nothing more, and overflows it.
             let least = path.recent_min_rtt();
             let queue_stands = path.srtt > least + least / BURST_RTT_PARTS;
-            let burst = || match queue_stands || self.overflows() {
+            let burst = || match queue_stands || self.has_lost(OVERFLOW_PARTS) {
                 true => rate,
                 false => rate.max(by_window(800)),
             };
@@ -268,11 +268,10 @@ impl Flow {
         Some(rate)
     }
 
-    /// So much of what was sent is lost that a full queue has dropped it.
-    fn overflows(&self) -> bool {
+    /// More than this part of what was sent is lost: a full queue has dropped it.
+    pub(super) fn has_lost(&self, parts: u64) -> bool {
         let path = self.host.path();
-        path.lost > 2 * u64::from(path.mss)
-            && path.lost * OVERFLOW_PARTS > path.delivered + path.lost
+        path.lost > 2 * u64::from(path.mss) && path.lost * parts > path.delivered + path.lost
     }
 
     /// Trains are looked at while they are of use: in start-up, and for a flow that is only watched.
@@ -356,7 +355,7 @@ impl Flow {
         usage.note(limited, self.board.inflight());
         let by_pacing = self.pacing.limited_by == LimitedBy::Pacing;
         // Where start-up overflows a queue, moments are no excuse to go on with it.
-        let at_least = match self.overflows() {
+        let at_least = match self.has_lost(OVERFLOW_PARTS) {
             true => self.round_trip() / HELD_RTT_PARTS,
             false => 0,
         };
@@ -382,7 +381,7 @@ impl Flow {
         };
         // A sender whose window waits for a hole to be repaired is kept back by the loss, and start-up that overflows the queue has
         // to end.
-        let by_loss = self.host.episode().is_some() && self.overflows();
+        let by_loss = self.host.episode().is_some() && self.has_lost(OVERFLOW_PARTS);
         if ctx.now - since >= scaled(ROOM_GRACE, self.round_trip(), SIXTEENTHS)
             && self.board.inflight() < full
             && !by_loss
