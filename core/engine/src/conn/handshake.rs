@@ -65,6 +65,10 @@ impl Conn {
         if segment.flags.has(Flags::ACK) {
             self.measure_handshake(ctx.now, from, segment);
         }
+        if self.pass.is_none() && self.gate.is_none() && self.forbids_early_data(ctx, from, segment)
+        {
+            return self.drop_ungoverned(ctx, segment, pkt);
+        }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);
         match self.pass {

@@ -75,6 +75,16 @@ impl Conn {
         account.is_none_or(|account| account.take_now(ctx.now, u64::from(segment.payload_len)))
     }
 
+    /// A SYN with data whose direction must not leave enforcement. Its sender sends it again without them (RFC 7413 §4.1.3).
+    pub(super) fn forbids_early_data<P: Pool>(
+        &mut self,
+        ctx: &Context<'_, P>,
+        from: Side,
+        segment: &Segment,
+    ) -> bool {
+        segment.payload_len > 0 && self.bound(ctx)[from.index()].ungoverned == Ungoverned::Drop
+    }
+
     /// What policy says of both ends. Asked once, and again of another policy.
     fn bound<P: Pool>(&mut self, ctx: &Context<'_, P>) -> [Bound; 2] {
         if let Some(bound) = self.bound {
