@@ -162,3 +162,29 @@ impl Host {
         self.marks.read().is_some()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_written_and_read_as_an_option() {
+        let of = |point, timeout| Some(Episode { point, timeout });
+        for episode in [
+            None,
+            of(0, false),
+            of(0, true),
+            of(7, false),
+            of(POINT_MAX, true),
+        ] {
+            let maybe = MaybeEpisode::from(episode);
+            assert_eq!(maybe.get(), episode);
+            let written = postcard::to_allocvec(&maybe).expect("plain data");
+            assert_eq!(Ok(written.clone()), postcard::to_allocvec(&episode));
+            let read: MaybeEpisode = postcard::from_bytes(&written).expect("an option");
+            assert_eq!(read.get(), episode);
+        }
+        let beyond = MaybeEpisode::from(of(u64::MAX, false));
+        assert_eq!(beyond.get(), of(POINT_MAX, false), "no stream gets there");
+    }
+}

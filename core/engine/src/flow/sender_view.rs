@@ -353,6 +353,19 @@ mod tests {
         assert_eq!((view.ack(), view.edge()), (700, 501 + (97 << 7)));
     }
 
+    #[test]
+    fn a_short_span_is_written_as_a_long_number() {
+        for span in [0, 1, 4_294_967_295] {
+            let written = postcard::to_allocvec(&Short::new(span));
+            assert_eq!(written, postcard::to_allocvec(&span));
+            assert_eq!(
+                postcard::from_bytes(&written.expect("plain data")),
+                Ok(Short::new(span))
+            );
+        }
+        assert_eq!(Short::new(5 * 1_000 * MILLISECOND).get(), 4_294_967_295);
+    }
+
     /// A round trip of 100 ms: acknowledgements that show a queue of 20 ms are thinned from the fourth on.
     #[test]
     fn raised_samples_are_thinned() {
