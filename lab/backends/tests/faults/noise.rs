@@ -13,6 +13,9 @@ use crate::transfer::Way;
 const DOWNLOADS: usize = 10;
 const UPLOADS: usize = 5;
 const SETTLE: Duration = Duration::from_secs(2);
+/// How long the downloads are watched afterwards. BBR drains its queue for a fifth of a second once in ten (ProbeRTT), and ten
+/// flows that began together do so together: two seconds in which that falls have a tenth less.
+const AFTER: Duration = Duration::from_secs(10);
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// No more of it, however many are still to come.
 const LIMIT: Duration = Duration::from_secs(8);
@@ -76,7 +79,7 @@ fn run(middle: Middle, kind: Kind, rate: Option<u64>, frames: u64) -> Round {
     }
     let mbits = meter.mbits();
     let sent = flood.stop().expect("a flood");
-    std::thread::sleep(SETTLE);
+    std::thread::sleep(AFTER);
     let mbits_after = meter.mbits();
     let after = bed.governed_downloads();
     bed.tell_counters();
