@@ -35,11 +35,7 @@ fn two_ways(lab: &Lab) {
             let status = sysctl.args(["-qw", setting]).status();
             assert!(status.unwrap().success(), "{setting}");
         }
-        wire(
-            lab,
-            (host, "lan", &format!("10.90.{own}.2/24")),
-            (router, "lan"),
-        );
+        lab.wire(host, ("lan", &format!("10.90.{own}.2/24")), (router, "lan"));
         let router_address = format!("10.90.{own}.1");
         let name = lab.name(host);
         let address = format!("10.77.0.{own}/32");
@@ -63,20 +59,9 @@ fn two_ways(lab: &Lab) {
         for (way, middle) in [("0", "m"), ("1", "n")] {
             let address = format!("10.8{way}.0.{own}/24");
             let (end, port) = (format!("way{way}"), format!("{host}-box"));
-            wire(lab, (router, &end, &address), (middle, &port));
+            lab.wire(router, (&end, &address), (middle, &port));
         }
     }
-}
-
-/// A wire between an interface with an address and one without.
-fn wire(lab: &Lab, (place, end, address): (&str, &str, &str), (other, port): (&str, &str)) {
-    let (place, other) = (lab.name(place), lab.name(other));
-    let veth = ["link", "add", end, "netns", &place, "type", "veth"];
-    let peer = ["peer", "name", port, "netns", &other];
-    lab.ip(&[veth.as_slice(), &peer].concat());
-    lab.ip(&["-n", &place, "addr", "add", address, "dev", end]);
-    lab.ip(&["-n", &place, "link", "set", end, "up"]);
-    lab.ip(&["-n", &other, "link", "set", port, "up"]);
 }
 
 /// Where the router of a host sends what is for the other one.
@@ -108,19 +93,27 @@ fn start(lab: &Lab, place: &str) -> Daemon {
     Daemon::within(lab, place, &arguments)
 }
 
+/// Both boxes on their ways; none, with the reason printed, where there cannot be any.
+fn two_boxes() -> Option<(Lab, [Daemon; 2])> {
+    if !nix::unistd::geteuid().is_root() {
+        eprintln!("skipped: needs root for network namespaces");
+        return None;
+    }
+    let lab = Lab::bare();
+    two_ways(&lab);
+    let boxes = [start(&lab, "m"), start(&lab, "n")];
+    Some((lab, boxes))
+}
+
 fn counter(daemon: &Daemon, name: &str) -> u64 {
     daemon.counter("engine", name)
 }
 
 #[test]
 fn two_boxes_share_the_connections_and_each_sees_both_directions() {
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: needs root for network namespaces");
+    let Some((lab, boxes)) = two_boxes() else {
         return;
-    }
-    let lab = Lab::bare();
-    two_ways(&lab);
-    let boxes = [start(&lab, "m"), start(&lab, "n")];
+    };
     for router in ["x", "y"] {
         route(&lab, router, &["0", "1"]);
     }
@@ -161,13 +154,9 @@ fn two_boxes_share_the_connections_and_each_sees_both_directions() {
 /// Where the ways back are others, each box sees one direction of many connections. It leaves those alone.
 #[test]
 fn where_the_way_back_is_another_one_the_boxes_leave_connections_alone() {
-    if !nix::unistd::geteuid().is_root() {
-        eprintln!("skipped: needs root for network namespaces");
+    let Some((lab, boxes)) = two_boxes() else {
         return;
-    }
-    let lab = Lab::bare();
-    two_ways(&lab);
-    let boxes = [start(&lab, "m"), start(&lab, "n")];
+    };
     route(&lab, "x", &["0"]);
     route(&lab, "y", &["1"]);
     let talk = Chats::start(&lab, CHATS);

@@ -72,8 +72,13 @@ impl Lab {
     }
 
     /// The wire of a host that is there.
-    pub fn add_link(&self, place: &str, (interface, address): (&str, &str), port: &str) {
-        let (end, middle) = (self.name(place), self.name("m"));
+    pub fn add_link(&self, place: &str, end: (&str, &str), port: &str) {
+        self.wire(place, end, ("m", port));
+    }
+
+    /// A wire from an interface with an address to a port without one.
+    pub fn wire(&self, place: &str, (interface, address): (&str, &str), to: (&str, &str)) {
+        let (end, middle, port) = (self.name(place), self.name(to.0), to.1);
         let veth = ["link", "add", interface, "netns", &end, "type", "veth"];
         let peer = ["peer", "name", port, "netns", &middle];
         self.ip(&[veth.as_slice(), &peer].concat());
