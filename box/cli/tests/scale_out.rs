@@ -175,4 +175,6 @@ fn where_the_way_back_is_another_one_the_boxes_leave_connections_alone() {
     for one in &boxes {
         assert_eq!(counter(one, "flows_governed"), 0);
     }
+    let seen = boxes.each_ref().map(|one| counter(one, "passed_one_way"));
+    assert!(seen.iter().sum::<u64>() > 0, "{seen:?}");
 }

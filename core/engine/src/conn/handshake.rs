@@ -5,6 +5,7 @@ use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
 use super::syn::{Syn, accurate_ecn, classic_ecn};
+use super::ungoverned;
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
@@ -27,6 +28,9 @@ impl Conn {
         pkt: Pkt,
     ) {
         let known = self.ends[from.index()].syn;
+        if self.gate.is_none() && self.forbids_syn(ctx, from, segment) {
+            return ungoverned::swallow(ctx, pkt);
+        }
         let (syn, ambiguous) = self.read_syn(segment, known);
         let either = self.answers_one_of_two(from, segment);
         let first = self.gate.is_none() && known.is_none() && syn.acks.is_none();
@@ -64,10 +68,6 @@ impl Conn {
         }
         if segment.flags.has(Flags::ACK) {
             self.measure_handshake(ctx.now, from, segment);
-        }
-        if self.pass.is_none() && self.gate.is_none() && self.forbids_early_data(ctx, from, segment)
-        {
-            return self.drop_ungoverned(ctx, segment, pkt);
         }
         let inserted = self.insert_sack(ctx, from, segment, pkt);
         self.plan_syn_copy(ctx, from, &inserted, pkt);

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use windlass_wire::{Flags, Segment};
 
 use super::Conn;
+use super::handshake::signature;
 use crate::context::Context;
 use crate::{Fate, Mode, PassReason, Pkt, Pool, Side, TenantId, Ungoverned};
 
@@ -13,6 +14,12 @@ use crate::{Fate, Mode, PassReason, Pkt, Pool, Side, TenantId, Ungoverned};
 pub(super) struct Bound {
     ungoverned: Ungoverned,
     tenant: Option<TenantId>,
+}
+
+/// Policy does not want this packet.
+pub(super) fn swallow<P: Pool>(ctx: &mut Context<'_, P>, pkt: Pkt) {
+    ctx.counters.ungoverned_dropped += 1;
+    ctx.swallow(pkt, Fate::Ungoverned);
 }
 
 impl Conn {
@@ -32,15 +39,14 @@ impl Conn {
         ctx.emit(pkt, from.other(), segment);
     }
 
-    /// Policy does not want this packet.
+    /// Policy does not want this packet, and a handshake that it belongs to is none.
     pub(super) fn drop_ungoverned<P: Pool>(
         &mut self,
         ctx: &mut Context<'_, P>,
         segment: &Segment,
         pkt: Pkt,
     ) {
-        ctx.counters.ungoverned_dropped += 1;
-        ctx.swallow(pkt, Fate::Ungoverned);
+        swallow(ctx, pkt);
         if segment.flags.has(Flags::SYN) {
             // The ends have agreed on nothing yet. Their next SYN may come without the option (RFC 8684 §3.1, RFC 9768
             // §3.1.4), and is then the first one that counts.
@@ -75,14 +81,21 @@ impl Conn {
         account.is_none_or(|account| account.take_now(ctx.now, u64::from(segment.payload_len)))
     }
 
-    /// A SYN with data whose direction must not leave enforcement. Its sender sends it again without them (RFC 7413 §4.1.3).
-    pub(super) fn forbids_early_data<P: Pool>(
+    /// A SYN by which its sender would leave enforcement: it is signed or has data. It goes nowhere and changes nothing, or whoever
+    /// sends it could make Windlass forget the one before. Linux sends a SYN with data again without them (RFC 7413 §4.1.3).
+    pub(super) fn forbids_syn<P: Pool>(
         &mut self,
         ctx: &Context<'_, P>,
         from: Side,
         segment: &Segment,
     ) -> bool {
-        segment.payload_len > 0 && self.bound(ctx)[from.index()].ungoverned == Ungoverned::Drop
+        let (signed, early) = (signature(segment).is_some(), segment.payload_len > 0);
+        if !signed && !early {
+            return false;
+        }
+        let bound = self.bound(ctx);
+        let forbids = |side: Side| bound[side.index()].ungoverned == Ungoverned::Drop;
+        forbids(from) || signed && forbids(from.other())
     }
 
     /// What policy says of both ends. Asked once, and again of another policy.
