@@ -107,22 +107,25 @@ impl Collector {
 }
 
 impl Recording {
-    /// What lies before the first mark of a worker has no count of what was missed: it is left out.
+    /// What was written before the first mark of a worker has no count of what was missed: it is left out. A packet that was
+    /// written after the mark may have come before it, and waited in the driver's ring.
     fn add_worker(&mut self, entries: Vec<Entry>) {
-        let mut marks = entries.iter().filter_map(|entry| match entry.what {
-            What::Mark(mark) => Some((entry.time, mark)),
+        let mark_of = |entry: &Entry| match entry.what {
+            What::Mark(mark) => Some(mark),
             _ => None,
-        });
-        let Some((begins, first)) = marks.next() else {
+        };
+        let Some(begins) = entries.iter().position(|entry| mark_of(entry).is_some()) else {
             return;
         };
-        let (_, last) = marks.next_back().unwrap_or((begins, first));
+        let mut marks = entries.iter().filter_map(mark_of);
+        let first = marks.next().unwrap_or_default();
+        let last = marks.next_back().unwrap_or(first);
         self.losses.unrecorded += last.unrecorded.saturating_sub(first.unrecorded);
         self.losses.dropped_leaving += last.dropped_leaving.saturating_sub(first.dropped_leaving);
         self.losses.dropped_coming += last.dropped_coming.saturating_sub(first.dropped_coming);
-        let is_wanted =
-            |entry: &Entry| entry.time >= begins && !matches!(entry.what, What::Mark(_));
-        self.entries.extend(entries.into_iter().filter(is_wanted));
+        let packets = entries.into_iter().skip(begins);
+        self.entries
+            .extend(packets.filter(|entry| mark_of(entry).is_none()));
     }
 
     /// Its connections, by the end that was seen first.
@@ -159,4 +162,48 @@ impl Entry {
 /// `10.0.0.1:443`
 pub(crate) fn end(key: &FlowKey) -> SocketAddr {
     SocketAddr::new(key.src.ip(), key.src_port)
+}
+
+#[cfg(test)]
+mod tests {
+    use windlass_engine::Why;
+
+    use super::*;
+
+    fn packet(time: Nanos, what: What) -> Entry {
+        Entry {
+            time,
+            side: Side::Inside,
+            what,
+            length: 0,
+            headers: Vec::new(),
+        }
+    }
+
+    /// When a worker begins, a packet may have waited in the ring of its driver: its time is before the first mark.
+    #[test]
+    fn a_packet_that_waited_before_the_first_mark_is_kept() {
+        let came = What::Came {
+            fate: windlass_engine::Fate::Passed,
+            reason: None,
+            standing: None,
+        };
+        let entries = vec![
+            packet(80, What::Left(Why::Forwarded)),
+            Entry::mark(100, Mark::default()),
+            packet(90, came),
+            packet(101, What::Left(Why::Forwarded)),
+            Entry::mark(
+                200,
+                Mark {
+                    unrecorded: 7,
+                    ..Mark::default()
+                },
+            ),
+        ];
+        let mut recording = Recording::default();
+        recording.add_worker(entries);
+        let times: Vec<Nanos> = recording.entries.iter().map(|entry| entry.time).collect();
+        assert_eq!((times, recording.losses.unrecorded), (vec![90, 101], 7));
+    }
 }
