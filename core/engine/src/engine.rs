@@ -253,12 +253,11 @@ impl Engine {
             let reason = PassReason::Bypass;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
-        let (key, swapped) = segment.key.canonical();
         let found = read.index.filter(|_| read.moves == self.table.moves());
-        let whole = found.or_else(|| self.whole(&key));
+        let whole = found.or_else(|| self.whole(&segment.key.canonical().0));
         let half_open = match whole {
             Some(_) => None,
-            None => self.half_open.find(&key),
+            None => self.half_open.find(&segment.key.canonical().0),
         };
         let doubts = |index: u32| self.conns[index as usize].doubts_checksum(from, segment);
         let doubted = whole.is_some_and(doubts).then(|| on_wire(segment));
@@ -270,12 +269,13 @@ impl Engine {
             let reason = PassReason::BadChecksum;
             return Some(self.pass(reason, from, segment, pkt, pool, out, now));
         }
-        if watched && !is_first_syn(segment) {
-            self.watch_stranger(now, (key, swapped), from, segment, pool, out);
-        }
         let packet = (from, segment, pkt);
         if let Some(index) = whole {
             return self.hand_over(now, index, packet, pool, out);
+        }
+        let (key, swapped) = segment.key.canonical();
+        if watched && !is_first_syn(segment) {
+            self.watch_stranger(now, (key, swapped), from, segment, pool, out);
         }
         let admitted = match half_open {
             Some(index) => Ok(index),
@@ -310,10 +310,13 @@ impl Engine {
         let decision = conn.decide_on(&mut ctx, tells, packet);
         Self::arm(wheel, conn, index, now, ctx.limits);
         let (bucket, opened) = (conn.books.bucket, conn.end_half_open());
+        let has_news = conn.has_news();
         if opened {
             self.admission.end_handshake(bucket);
         }
-        self.follow(index);
+        if has_news {
+            self.follow(index);
+        }
         decision
     }
 

@@ -27,33 +27,47 @@ pub(crate) fn fold(sum: u64) -> u16 {
 #[inline]
 pub(crate) fn sum(data: &[u8]) -> u16 {
     let (blocks, rest) = data.as_chunks::<64>();
-    let mut total = if blocks.is_empty() {
-        0
-    } else {
-        sum_blocks(blocks)
+    let (words, tail) = rest.as_chunks::<8>();
+    let (mut total, mut carries) = match blocks {
+        [] => (0, 0),
+        blocks => sum_blocks(blocks),
     };
-    let (words, tail) = rest.as_chunks::<4>();
     for word in words {
-        total += u64::from(u32::from_ne_bytes(*word));
+        let (sum, carry) = total.overflowing_add(u64::from_ne_bytes(*word));
+        (total, carries) = (sum, carries + u64::from(carry));
     }
-    let mut last = [0; 4];
-    last[..tail.len()].copy_from_slice(tail);
-    total += u64::from(u32::from_ne_bytes(last));
-    u16::from_be(fold(total))
+    let halves = (total & 0xffff_ffff) + (total >> 32);
+    u16::from_be(fold(halves + carries + sum_few(tail)))
 }
 
-/// Independent 64-bit lanes, which the compiler turns into vectors. No lane can overflow before
-/// 2^32 blocks.
-fn sum_blocks(blocks: &[[u8; 64]]) -> u64 {
-    let mut lanes = [0u64; 16];
+/// The sum of fewer than eight bytes: not copied, since a copy of any length would be a call.
+#[inline]
+fn sum_few(bytes: &[u8]) -> u64 {
+    let (fours, rest) = bytes.as_chunks::<4>();
+    let (twos, rest) = rest.as_chunks::<2>();
+    let four = fours.first().map_or(0, |word| u32::from_ne_bytes(*word));
+    let two = twos.first().map_or(0, |word| u16::from_ne_bytes(*word));
+    let one = rest
+        .first()
+        .map_or(0, |&byte| u16::from_ne_bytes([byte, 0]));
+    u64::from(four) + u64::from(two) + u64::from(one)
+}
+
+/// The sum of words of 64 bits, and how often it has overflowed. Each block is a chain of additions with carry of its own, so that
+/// the processor works on several at once.
+fn sum_blocks(blocks: &[[u8; 64]]) -> (u64, u64) {
+    let (mut total, mut carries) = (0u64, 0u64);
     for block in blocks {
-        let (words, _) = block.as_chunks::<4>();
-        for (lane, word) in lanes.iter_mut().zip(words) {
-            *lane += u64::from(u32::from_ne_bytes(*word));
+        let (words, _) = block.as_chunks::<8>();
+        let (mut sum, mut carry) = (0u64, false);
+        for word in words {
+            (sum, carry) = sum.carrying_add(u64::from_ne_bytes(*word), carry);
         }
+        (total, carry) = total.carrying_add(sum, carry);
+        // At most one for each block.
+        carries = carries.wrapping_add(u64::from(carry));
     }
-    // Folded first, so that the total cannot overflow either.
-    lanes.iter().map(|&lane| u64::from(fold(lane))).sum()
+    (total, carries)
 }
 
 /// RFC 1624 equation 3: the checksum after 16-bit sum `old` under it has become `new`.
@@ -79,7 +93,12 @@ pub(crate) fn pseudo_header(src: Addr, dst: Addr, protocol: u8, len: u32) -> u64
 /// (RFC 1122 §3.2.1.2). `head` holds all headers.
 pub fn verify_ip(head: &[u8], seg: &Segment) -> bool {
     let header = usize::from(seg.at.ip)..usize::from(seg.at.tcp);
-    seg.at.v6 || head.get(header).is_some_and(|ip| sum(ip) == 0xffff)
+    let words = |ip: &[u8]| -> u64 {
+        // Its length is counted in words of four bytes.
+        let words = ip.as_chunks::<4>().0.iter();
+        words.map(|word| u64::from(u32::from_ne_bytes(*word))).sum()
+    };
+    seg.at.v6 || head.get(header).is_some_and(|ip| fold(words(ip)) == 0xffff)
 }
 
 /// Full check of the TCP checksum of a frame of one part. A partial sum counts as valid; false also
@@ -222,6 +241,7 @@ mod tests {
     #[test]
     fn nothing_overflows() {
         assert_eq!(sum(&vec![0xff; 1 << 20]), 0xffff);
+        assert_eq!(sum(&[0xff; 63]), 0xff00);
         assert_eq!(fold(u64::MAX), 0xffff);
         assert_eq!(fold(0xffff_0001), 1);
         assert_eq!(sum(&[0; 200]), 0);

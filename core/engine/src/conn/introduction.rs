@@ -291,6 +291,11 @@ impl Conn {
         adopted
     }
 
+    /// It may have been adopted or closed: [`Conn::take_adopted`] and [`Conn::take_closed`] know.
+    pub(super) fn is_news_for_another(&self) -> bool {
+        self.standby.is_introduced || self.closed
+    }
+
     /// True once, when it has been closed after another box was told of it.
     pub(crate) fn take_closed(&mut self) -> bool {
         self.closed && self.standby.told.take().is_some()

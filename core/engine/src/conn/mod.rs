@@ -165,7 +165,7 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        if segment.key != self.key_from(from) && !self.turns(ctx, from, segment) {
+        if !self.is_sent_from(from, &segment.key) && !self.turns(ctx, from, segment) {
             // The other end's name: forged, or a loop in the network.
             ctx.pass(PassReason::WrongSide);
             return ctx.emit(pkt, from.other(), segment);
@@ -446,6 +446,16 @@ impl Conn {
         }
     }
 
+    /// Whether a packet of this connection, whose name is known to be it, has the end on `side` as its source.
+    fn is_sent_from(&self, side: Side, key: &FlowKey) -> bool {
+        debug_assert_eq!(key.canonical().0, self.key);
+        let end = match side == self.first_end {
+            true => (self.key.src, self.key.src_port),
+            false => (self.key.dst, self.key.dst_port),
+        };
+        (key.src, key.src_port) == end
+    }
+
     /// The rule that governs the data of the end on this side.
     pub(crate) fn rule_of(&self, sender: Side) -> Option<u16> {
         self.flows[sender.index()].as_ref()?.verdict.rule
@@ -484,8 +494,13 @@ impl Conn {
     pub(crate) fn passes_for_good(&self) -> bool {
         let for_a_while = |reason| matches!(reason, PassReason::Closed | PassReason::Bypass);
         let passes = self.pass.is_some_and(|reason| !for_a_while(reason));
-        let boxed = self.peer.as_ref().is_some_and(|peer| peer.was_there());
-        passes && self.new_syn.is_none() && !self.is_bound() && !boxed
+        let boxed = || self.peer.as_ref().is_some_and(|peer| peer.was_there());
+        passes && self.new_syn.is_none() && !self.is_bound() && !boxed()
+    }
+
+    /// Whoever feeds the engine, or another box, is to be told something of it.
+    pub(crate) fn has_news(&self) -> bool {
+        self.passes_for_good() == self.books.followed || self.is_news_for_another()
     }
 }
 

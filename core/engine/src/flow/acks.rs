@@ -94,8 +94,8 @@ impl Flow {
         ack: u64,
     ) {
         let shown = self.view.ack();
-        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        let gain = self.edge_gain(shown, target);
+        let aim = self.aim(ctx.limits.held_bytes_per_flow);
+        let gain = self.edge_gain(shown, aim);
         let useful = gain >= 2 * u64::from(self.host.path().mss) || (gain > 0 && self.at_edge());
         // The third ACK of the handshake, and a question whether the sender is alive (RFC 9293
         // §3.8.4), advance nothing and mean something all the same.
@@ -178,8 +178,8 @@ impl Flow {
 
     /// What the sender is to read in this acknowledgement, which is shown from here on.
     fn decide_ack(&mut self, held_limit: u64, segment: &Segment, ack: u64) -> AckRewrite {
-        let target = self.target_edge(held_limit);
-        let window = self.show_edge(ack, target);
+        let aim = self.aim(held_limit);
+        let window = self.show_edge(ack, aim);
         let hides = !self.hands.are_senders();
         let frank = !hides || self.is_frank();
         let sack = match self.dsack_due(ack).filter(|_| segment.at.sack != 0) {

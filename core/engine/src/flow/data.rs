@@ -162,7 +162,8 @@ impl Flow {
     /// Where memory is short, or this prefix's share of it, what the receiver has SACKed goes first. Should it take its word back, the
     /// sender still has it.
     pub(crate) fn shed_sacked<P: Pool>(&mut self, ctx: &mut Context<'_, P>) {
-        while self.memory_is_short(ctx)
+        while self.board.sacked_bytes() > 0
+            && self.memory_is_short(ctx)
             && let Some(index) = self.board.next_sacked_held()
         {
             ctx.counters.sacked_freed += 1;

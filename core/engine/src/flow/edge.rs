@@ -49,6 +49,15 @@ pub(crate) struct Growth {
     flat_rounds: u8,
 }
 
+/// Where the edge should be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Aim {
+    /// As an offset in the stream.
+    edge: u64,
+    /// How much may wait in the box or be on its way there, bytes ([`Flow::queue_allowance`]).
+    queue: u64,
+}
+
 impl Growth {
     fn goes_on(&self) -> bool {
         self.flat_rounds < FLAT_ROUNDS
@@ -103,38 +112,42 @@ impl Flow {
         bytes_over(rate, answer) + burst + segments * u64::from(self.host.path().mss)
     }
 
-    /// Where the edge should be now. What the receiver holds out of order and what is lost does
-    /// not count against the window: the sender is kept busy while holes are repaired.
-    pub(crate) fn target_edge(&self, held_limit: u64) -> u64 {
-        if !self.in_charge() {
-            return self.receiver_edge;
+    /// Where the edge should be now.
+    pub(crate) fn aim(&self, held_limit: u64) -> Aim {
+        match self.in_charge() {
+            true => self.aim_ahead(held_limit, self.queue_allowance()),
+            false => Aim {
+                edge: self.receiver_edge,
+                queue: 0,
+            },
         }
-        self.target_edge_ahead(held_limit, self.queue_allowance())
     }
 
-    /// The same for a sender that may be ahead by `queue`, which is [`Flow::queue_allowance`].
-    pub(super) fn target_edge_ahead(&self, held_limit: u64, queue: u64) -> u64 {
+    /// The same for a sender that may be ahead by `queue`, which is [`Flow::queue_allowance`]. What the receiver holds out of order
+    /// and what is lost does not count against the window: the sender is kept busy while holes are repaired.
+    pub(super) fn aim_ahead(&self, held_limit: u64, queue: u64) -> Aim {
         let by_window = self.board.una()
             + self.host.control().cwnd
             + self.board.sacked_bytes()
             + self.board.lost_bytes()
             + queue;
         let by_queue = self.board.sent_nxt() + queue;
-        by_window
+        let edge = by_window
             .min(by_queue)
             .min(self.board.una() + held_limit)
-            .min(self.receiver_edge)
+            .min(self.receiver_edge);
+        Aim { edge, queue }
     }
 
-    /// The window field for an ACK of `ack` that moves the edge toward `target`. One that is older than
+    /// The window field for an ACK of `ack` that moves the edge toward `aim`. One that is older than
     /// what has been shown moves nothing: else each repetition would round the edge up once more.
-    pub(crate) fn show_edge(&mut self, ack: u64, target: u64) -> u16 {
+    pub(crate) fn show_edge(&mut self, ack: u64, aim: Aim) -> u16 {
         if ack < self.view.ack() {
             // The sender takes no window from it either (RFC 9293 §3.10.7.4).
             let units = (self.view.edge() - ack) >> self.setup.scale;
             return units.min(u64::from(u16::MAX)) as u16;
         }
-        let units = self.window_units(ack, target);
+        let units = self.window_units(ack, aim);
         self.view.show_window(ack, units, self.setup.scale);
         units
     }
@@ -160,18 +173,18 @@ impl Flow {
 
     /// By how much such an ACK would move the edge, bytes. None must be sent for 0 alone: a sender
     /// without SACK would count it as a duplicate (RFC 5681 §2, condition e).
-    pub(crate) fn edge_gain(&self, ack: u64, target: u64) -> u64 {
-        let units = self.window_units(ack, target);
+    pub(crate) fn edge_gain(&self, ack: u64, aim: Aim) -> u64 {
+        let units = self.window_units(ack, aim);
         let edge = ack + (u64::from(units) << self.setup.scale);
         // What only rounding would add is worth no packet.
-        edge.min(target).saturating_sub(self.view.edge())
+        edge.min(aim.edge).saturating_sub(self.view.edge())
     }
 
     /// Rounded up to the scale's unit, yet not beyond the receiver's own edge unless that was shown
     /// before.
-    fn window_units(&self, ack: u64, target: u64) -> u16 {
+    fn window_units(&self, ack: u64, aim: Aim) -> u16 {
         let scale = self.setup.scale;
-        let target = self.align(ack, target).max(self.view.edge());
+        let target = self.align(ack, aim).max(self.view.edge());
         let mut units = target.saturating_sub(ack).div_ceil(1 << scale);
         if ack + (units << scale) > self.receiver_edge {
             let floor = self.receiver_edge.saturating_sub(ack) >> scale;
@@ -182,11 +195,12 @@ impl Flow {
         units.min(u64::from(u16::MAX)) as u16
     }
 
-    /// An edge near `target` that lies a whole number of segments beyond what the sender has sent,
+    /// An edge near the one aimed at that lies a whole number of segments beyond what the sender has sent,
     /// and that the scale can express. Anything else makes Linux send a short segment to fill the
     /// window, and then hold the tail of the transfer until that is acknowledged (Minshall's form
     /// of Nagle's algorithm, `tcp_minshall_check`).
-    fn align(&self, ack: u64, target: u64) -> u64 {
+    fn align(&self, ack: u64, aim: Aim) -> u64 {
+        let target = aim.edge;
         let mss = u64::from(self.host.path().mss);
         let base = self.board.nxt().max(ack);
         let lowest = self.view.edge().max(base + 1);
@@ -200,7 +214,7 @@ impl Flow {
                 (edge - ack) & unit_mask == 0 && edge >= lowest && edge <= self.receiver_edge;
             fits.then_some(edge)
         };
-        let down = self.queue_allowance() / 4 / mss;
+        let down = aim.queue / 4 / mss;
         let time = scaled(ALIGN_TIME, self.round_trip(), ALIGN_SIXTEENTHS);
         let up = bytes_over(self.pacing.rate.get().unwrap_or(0), time) / mss;
         let whole = (target.max(lowest) - base) / mss;

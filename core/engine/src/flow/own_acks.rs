@@ -58,8 +58,8 @@ impl Flow {
             return;
         }
         let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
-        let target = self.target_edge_ahead(ctx.limits.held_bytes_per_flow, allowance);
-        if self.edge_gain(self.view.ack(), target) < least {
+        let aim = self.aim_ahead(ctx.limits.held_bytes_per_flow, allowance);
+        if self.edge_gain(self.view.ack(), aim) < least {
             return;
         }
         self.view.note_update(ctx.now);
@@ -121,8 +121,8 @@ impl Flow {
         let Some(pkt) = ctx.pool.alloc(template.ack_len(&fields) as u32) else {
             return false;
         };
-        let target = self.target_edge(ctx.limits.held_bytes_per_flow);
-        fields.window = self.show_edge(ack, target);
+        let aim = self.aim(ctx.limits.held_bytes_per_flow);
+        fields.window = self.show_edge(ack, aim);
         if template
             .write_ack(ctx.pool.head_mut(pkt), &fields)
             .is_none()
