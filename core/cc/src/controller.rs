@@ -266,6 +266,11 @@ impl Controller {
         self.wanted.control()
     }
 
+    /// Reads what an ACK will need of the algorithm's own memory, so that the processor fetches it ahead of time.
+    pub fn touch(&self) -> u64 {
+        self.algorithm.control().cwnd
+    }
+
     fn refresh(&mut self) {
         self.wanted = Wanted::of(&self.algorithm.control(), self.wanted.mss);
         if let Some(prr) = &self.prr {

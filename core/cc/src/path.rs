@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ByteRate, Nanos, RateSample};
+use crate::{ByteRate, Nanos, RateSample, bytes_over};
 
 /// What is measured is of late for so long at most (BBR's `MinRTTFilterLen`), ns.
 const RECENT: Nanos = 10 * crate::SECOND;
@@ -170,7 +170,7 @@ impl Path {
         if self.min_rtt == Nanos::MAX {
             return 0;
         }
-        (u128::from(self.max_bw) * u128::from(self.min_rtt) / 1_000_000_000) as u64
+        bytes_over(self.max_bw, self.min_rtt)
     }
 }
 

@@ -35,7 +35,7 @@ use strangers::Strangers;
 use table::Table;
 
 /// Packets whose memory is fetched together.
-const BATCH_PACKETS: usize = 32;
+const BATCH_PACKETS: usize = 16;
 
 /// A packet that has been read, and its connection, if it has one that is more than a handshake.
 struct Read {
@@ -185,20 +185,7 @@ impl Engine {
                 let key = read.segment.as_ref().ok().map(|s| s.key.canonical().0);
                 read.index = key.and_then(|key| self.whole(&key));
             }
-            let conns = || {
-                batch
-                    .iter()
-                    .filter_map(|r| self.conns.get(r.index? as usize))
-            };
-            let touched: u64 = conns().map(Conn::touch).fold(0, u64::wrapping_add);
-            let flows: u64 = conns()
-                .map(Conn::touch_flows)
-                .fold(touched, u64::wrapping_add);
-            std::hint::black_box(
-                conns()
-                    .map(Conn::touch_holds)
-                    .fold(flows, u64::wrapping_add),
-            );
+            self.touch(batch.iter().filter_map(|read| read.index));
             for read in &batch {
                 let decision = self.take(now, from, read, pool, out);
                 if let (Some(decisions), Some(decision)) = (&mut self.news.decisions, decision) {
@@ -207,6 +194,18 @@ impl Engine {
             }
         }
         self.scratch.batch = batch;
+    }
+
+    /// Reads a word of each cache line that these connections need. The processor fetches many at once, where it would else wait for one
+    /// after the other.
+    fn touch(&self, indices: impl Iterator<Item = u32> + Clone) {
+        let conns = || {
+            let known = indices.clone();
+            known.filter_map(|index| self.conns.get(index as usize))
+        };
+        let touched = conns().fold(0, |all, conn| all ^ conn.touch());
+        let touched = conns().fold(touched, |all, conn| all ^ conn.touch_flows());
+        std::hint::black_box(conns().fold(touched, |all, conn| all ^ conn.touch_holds()));
     }
 
     /// Takes one packet: [`Engine::on_packets`] for a batch of one.
@@ -330,29 +329,11 @@ impl Engine {
         let mut fired = std::mem::take(&mut self.scratch.fired);
         fired.clear();
         self.wheel.advance(now, &mut fired);
-        for &index in &fired {
-            let (mut ctx, conns, wheel) = self.split(now, pool, out);
-            let Some(conn) = conns.get_mut(index as usize) else {
-                continue;
-            };
-            conn.armed_at = Maybe::NONE;
-            if conn.expired(now, ctx.limits) {
-                ctx.counters.idle_expired += u64::from(!conn.closed());
-                let ends = conn.has_ended();
-                conn.let_go(&mut ctx, PassReason::Closed);
-                ctx.notices.name(conn);
-                if ends {
-                    let key = conn.key;
-                    self.note_ended(key);
-                }
-                self.forget(index);
-                continue;
+        for chunk in fired.chunks(BATCH_PACKETS) {
+            self.touch(chunk.iter().copied());
+            for &index in chunk {
+                self.call(now, index, pool, out);
             }
-            conn.on_timer(&mut ctx);
-            ctx.notices.name(conn);
-            Self::arm(wheel, conn, index, now, ctx.limits);
-            self.follow(index);
-            self.fold_again(index);
         }
         self.scratch.fired = fired;
         self.expire_half_open(now);
@@ -360,6 +341,31 @@ impl Engine {
         if self.is_pressed() {
             self.evict_slow(now, pool, out);
         }
+    }
+
+    /// The time has come that a connection has asked for.
+    fn call<P: Pool>(&mut self, now: Nanos, index: u32, pool: &mut P, out: &mut Vec<Tx>) {
+        let (mut ctx, conns, wheel) = self.split(now, pool, out);
+        let Some(conn) = conns.get_mut(index as usize) else {
+            return;
+        };
+        conn.armed_at = Maybe::NONE;
+        if conn.expired(now, ctx.limits) {
+            ctx.counters.idle_expired += u64::from(!conn.closed());
+            let ends = conn.has_ended();
+            conn.let_go(&mut ctx, PassReason::Closed);
+            ctx.notices.name(conn);
+            if ends {
+                let key = conn.key;
+                self.note_ended(key);
+            }
+            return self.forget(index);
+        }
+        conn.on_timer(&mut ctx);
+        ctx.notices.name(conn);
+        Self::arm(wheel, conn, index, now, ctx.limits);
+        self.follow(index);
+        self.fold_again(index);
     }
 
     /// So many handshakes are under way that somebody floods: whoever feeds the engine may keep most SYNs from it.

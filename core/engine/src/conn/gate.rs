@@ -97,6 +97,12 @@ pub(super) struct Gate {
 }
 
 impl Gate {
+    /// Reads a word of each cache line that a packet will need.
+    pub(super) fn touch(&self) -> u64 {
+        let words = self.ends.iter().map(|end| end.nxt ^ end.max_window);
+        words.fold(0, |all, word| all ^ u64::from(word))
+    }
+
     /// From both SYNs, by side.
     pub(super) fn new(syns: [&Syn; 2], now: Nanos) -> Gate {
         let scaled = syns.iter().all(|syn| syn.scale.is_some());

@@ -16,6 +16,7 @@ mod rest;
 mod sight;
 mod stranger;
 mod syn;
+mod touch;
 mod ungoverned;
 
 use serde::{Deserialize, Serialize};
@@ -471,23 +472,6 @@ impl Conn {
                 ..info
             }
         })
-    }
-
-    /// Reads a word of each cache line that a packet will need: see [`crate::Engine::on_packets`].
-    pub(crate) fn touch(&self) -> u64 {
-        self.last_seen ^ u64::from(self.closed) ^ u64::from(self.ends[1].fin)
-    }
-
-    /// The same for the flows, once the connection is there.
-    pub(crate) fn touch_flows(&self) -> u64 {
-        let flows = self.flows.iter().flatten();
-        flows.map(|f| f.touch()).fold(0, u64::wrapping_add)
-    }
-
-    /// The same for what the flows point to.
-    pub(crate) fn touch_holds(&self) -> u64 {
-        let flows = self.flows.iter().flatten();
-        flows.map(|f| f.touch_hold()).fold(0, u64::wrapping_add)
     }
 
     /// It passes, whatever comes, until it begins anew; the answer to a SYN would tell of that.

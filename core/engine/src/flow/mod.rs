@@ -335,9 +335,10 @@ impl Flow {
         parts.into_iter().fold(0, u64::wrapping_add)
     }
 
-    /// The same for the newest and the oldest piece.
-    pub(crate) fn touch_hold(&self) -> u64 {
-        self.board.touch_hold()
+    /// The same for what has memory of its own: the newest and the oldest piece, the algorithm, the review.
+    pub(crate) fn touch_parts(&self) -> u64 {
+        let review = self.cold.review().map_or(0, |review| review.touch());
+        self.board.touch_hold() ^ self.host.controller().touch() ^ review
     }
 
     /// When this flow wants to be called next.

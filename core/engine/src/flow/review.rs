@@ -74,6 +74,11 @@ impl Review {
         self.switches
     }
 
+    /// Reads a word of each of its cache lines.
+    pub(super) fn touch(&self) -> u64 {
+        self.started ^ self.halves[0].lost ^ self.half_until ^ u64::from(self.switches)
+    }
+
     /// Another list is asked from now on, and at once.
     pub(crate) fn forget_list(&mut self) {
         self.in_force = None;
@@ -130,7 +135,7 @@ impl Flow {
     ) {
         let (now, dwell) = (ctx.now, switching.dwell);
         let began = self.cold.began;
-        let path = *self.host.path();
+        let path = self.host.path();
         let history = self.cold.history.edit();
         let review = history
             .review
@@ -149,7 +154,7 @@ impl Flow {
         if review.held(now, dwell) {
             return;
         }
-        let live = review.live_path(now, &path);
+        let live = review.live_path(now, path);
         let choice = ctx.policy.choose(switching.list, review.in_force, &live);
         let Some(choice) = choice else {
             return;
