@@ -1,7 +1,7 @@
-//! How much of a bare forwarder's rate the box reaches, and both beside the kernel's bridge.
+//! How much of a bare forwarder's rate the box reaches, and both beside the kernel's bridge, which may forward segments of 64 kB.
 //!
 //! `cargo bench -p windlass-lab --bench forwarding`, as root; it prints a Markdown table. Server,
-//! box and client are three namespaces on veth pairs without segment offloads; iperf3 sends from
+//! box and client are three namespaces on veth pairs without segment offloads, but for one contestant; iperf3 sends from
 //! inside to outside. Contestants take turns, so that whatever else the host does meets them all, and ratios are those
 //! within a turn.
 //! Both hosts run on the same CPUs as the box: where those are few they are what limits, and the
@@ -48,6 +48,8 @@ struct Contestant {
     name: &'static str,
     program: Program,
     arguments: &'static [&'static str],
+    /// TSO, GSO and GRO are on, as a guest has them before `windlass setup`.
+    offloads: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -57,31 +59,42 @@ enum Program {
     Windlass,
 }
 
-const CONTESTANTS: [Contestant; 6] = [
+const CONTESTANTS: [Contestant; 7] = [
+    Contestant {
+        name: "Linux bridge, segment offloads",
+        program: Program::Kernel,
+        arguments: &[],
+        offloads: true,
+    },
     Contestant {
         name: "Linux bridge",
         program: Program::Kernel,
         arguments: &[],
+        offloads: false,
     },
     Contestant {
         name: "bare AF_XDP forwarder",
         program: Program::Forward,
         arguments: &[INSIDE, OUTSIDE],
+        offloads: false,
     },
     Contestant {
         name: "windlass, observe",
         program: Program::Windlass,
         arguments: &["--mode", "observe", "--algorithm", "bbr"],
+        offloads: false,
     },
     Contestant {
         name: "windlass, cubic",
         program: Program::Windlass,
         arguments: &["--mode", "enforce", "--algorithm", "cubic"],
+        offloads: false,
     },
     Contestant {
         name: "windlass, bbr",
         program: Program::Windlass,
         arguments: &["--mode", "enforce", "--algorithm", "bbr"],
+        offloads: false,
     },
     Contestant {
         name: "windlass, bbr, flight recorder",
@@ -94,6 +107,7 @@ const CONTESTANTS: [Contestant; 6] = [
             "--config",
             RECORDER,
         ],
+        offloads: false,
     },
 ];
 const RECORDER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/recorder.toml");
@@ -108,6 +122,8 @@ struct Measured {
     cpus: f64,
     /// The same time over the data packets that arrived, ns.
     ns_per_packet: f64,
+    /// Processor time of the whole machine, with both hosts, over what arrived, s.
+    machine_per_gigabit: f64,
     retransmissions: u64,
 }
 
@@ -164,8 +180,8 @@ fn table(
     let runs = all[yardstick].len();
     let mut text = format!(
         "{flows} flow(s), MTU 1500, {runs} runs of {seconds} s each, taking turns\n\n\
-         | | Gbit/s, median | min–max | of {name} | its CPUs | its ns a data packet | of {name} | retransmissions a run |\n\
-         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
+         | | Gbit/s, median | min–max | of {name} | its CPUs | its ns a data packet | of {name} | the machine's s a Gbit | retransmissions a run |\n\
+         | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n"
     );
     for (contestant, measured) in contestants.iter().zip(all) {
         let of = |value: fn(&Measured) -> f64| Spread::of(measured.iter().map(value));
@@ -174,15 +190,17 @@ fn table(
         let cost = of_yardstick(measured, &all[yardstick], |m| m.ns_per_packet)?;
         let cpus = of(|m| m.cpus).context("no runs")?;
         let per_packet = of(|m| m.ns_per_packet).context("no runs")?;
+        let machine = of(|m| m.machine_per_gigabit).context("no runs")?;
         let again = of(|m| m.retransmissions as f64).context("no runs")?;
         text += &format!(
-            "| {} | {:.2} | {:.2}–{:.2} | {ratio} | {:.2} | {:.0} | {cost} | {:.0} |\n",
+            "| {} | {:.2} | {:.2}–{:.2} | {ratio} | {:.2} | {:.0} | {cost} | {:.3} | {:.0} |\n",
             contestant.name,
             rate.median,
             rate.min,
             rate.max,
             cpus.median,
             per_packet.median,
+            machine.median,
             again.median
         );
     }
@@ -255,6 +273,7 @@ impl Lab {
     }
 
     fn measure(&self, contestant: &Contestant, flows: u32, seconds: u64) -> Result<Measured> {
+        self.set_offloads(contestant.offloads)?;
         let forwarder = match contestant.program {
             Program::Kernel => None,
             _ => Some(Forwarder::start(self, contestant)?),
@@ -267,7 +286,9 @@ impl Lab {
         let mut send = self.server.command("iperf3");
         send.args(["-c", CLIENT_ADDRESS, "-C", "cubic", "-J", "-t"]);
         send.args([seconds.to_string(), "-P".to_owned(), flows.to_string()]);
+        let machine = machine_seconds()?;
         let report = run(&mut send).context("iperf3 as a sender")?;
+        let machine = machine_seconds()? - machine;
         let busy_after = forwarder.as_ref().map(Forwarder::cpu_seconds).transpose()?;
         if let Some(forwarder) = forwarder {
             forwarder.stop()?;
@@ -281,8 +302,24 @@ impl Lab {
             gigabits_per_s: bits_per_s / 1e9,
             cpus,
             ns_per_packet: cpus * 1e9 / (bits_per_s / 8.0 / MSS_BYTES),
+            machine_per_gigabit: machine / (bits_per_s * seconds as f64 / 1e9),
             retransmissions: end["sum_sent"]["retransmits"].as_u64().unwrap_or(0),
         })
+    }
+
+    fn set_offloads(&self, on: bool) -> Result<()> {
+        let ends = [(&self.server, "eth0"), (&self.client, "eth0")];
+        let ports = [INSIDE, OUTSIDE].map(|port| (&self.middle, port));
+        for (place, interface) in ends.into_iter().chain(ports) {
+            if !on {
+                place.disable_segment_offloads(&[interface])?;
+                continue;
+            }
+            let mut ethtool = place.command("ethtool");
+            let features = ["tso", "on", "gso", "on", "gro", "on"];
+            run(ethtool.args(["-K", interface]).args(features)).context("ethtool")?;
+        }
+        Ok(())
     }
 
     fn wait_for_listener(&self) -> Result<()> {
@@ -293,6 +330,18 @@ impl Lab {
         }
         Ok(())
     }
+}
+
+/// Time that the machine's processors have not been idle, s.
+fn machine_seconds() -> Result<f64> {
+    let text = std::fs::read_to_string("/proc/stat")?;
+    let all = text.strip_prefix("cpu ").context("no cpu in /proc/stat")?;
+    let line = all.lines().next().unwrap_or_default();
+    let ticks: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
+    let ticks = ticks.context("/proc/stat")?;
+    // user, nice, system, idle, iowait, irq, softirq (proc(5)). What other guests of the host steal is not used here.
+    let busy = ticks.iter().take(7).sum::<f64>() - ticks.iter().skip(3).take(2).sum::<f64>();
+    Ok(busy / TICKS_PER_S)
 }
 
 /// A process that forwards between the ports of the bridge. Dropping it kills it.

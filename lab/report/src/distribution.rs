@@ -1,5 +1,7 @@
 //! Distributions: of the repetitions of a cell, and of the ratios over all cells.
 
+use std::collections::BTreeSet;
+
 use maud::{Markup, html};
 use windlass_experiment::check::Grouped;
 use windlass_experiment::metric::{Metric, Part};
@@ -20,11 +22,16 @@ pub(crate) fn charts(results: &Results<'_>, rows: &Grouped<'_>) -> Markup {
     for metric in &results.experiment.charts.cdf {
         let mut drawn = 0;
         for cell in results.cells() {
-            let lines = of_cell(results, rows, cell, *metric);
-            if lines.iter().any(|line| line.points.len() >= 2 * VALUES_MIN) && drawn < CELLS_MAX {
-                drawn += 1;
-                let chart = chart(metric.name(), lines);
-                charts.push(chart.html(&results.experiment.describe(cell)));
+            for group in groups(results, rows, cell, *metric) {
+                let lines = of_cell(results, rows, cell, *metric, group.as_slice());
+                let has_many = |line: &Line| line.points.len() >= 2 * VALUES_MIN;
+                if lines.iter().any(has_many) && drawn < CELLS_MAX {
+                    drawn += 1;
+                    let cell = results.experiment.describe(cell);
+                    let names = [Some(cell), group].into_iter().flatten();
+                    let names: Vec<String> = names.filter(|name| !name.is_empty()).collect();
+                    charts.push(chart(metric.name(), lines).html(&names.join(": ")));
+                }
             }
         }
     }
@@ -56,9 +63,32 @@ fn chart(x_label: &str, lines: Vec<Line>) -> Chart {
     }
 }
 
-fn of_cell(results: &Results<'_>, rows: &Grouped<'_>, cell: usize, metric: Metric) -> Vec<Line> {
+/// The groups of flows that have a chart each: mice and elephants in one would show neither. `None`: all together.
+fn groups(
+    results: &Results<'_>,
+    rows: &Grouped<'_>,
+    cell: usize,
+    metric: Metric,
+) -> Vec<Option<String>> {
+    let contestants = results.contestants().into_iter();
+    let flows = contestants.flat_map(|contestant| rows.of(cell, contestant));
+    let foreground = flows.filter(|row| !row.background);
+    let names: BTreeSet<&String> = foreground.map(|row| &row.flow).collect();
+    match names.len() > 1 && !metric.of_runs() {
+        true => names.into_iter().cloned().map(Some).collect(),
+        false => vec![None],
+    }
+}
+
+fn of_cell(
+    results: &Results<'_>,
+    rows: &Grouped<'_>,
+    cell: usize,
+    metric: Metric,
+    flows: &[String],
+) -> Vec<Line> {
     let line = |contestant: usize| {
-        let parts = metric.parts(rows.of(cell, contestant), &[]);
+        let parts = metric.parts(rows.of(cell, contestant), flows);
         Line {
             marks: Vec::new(),
             label: results.experiment.contestants[contestant].clone(),

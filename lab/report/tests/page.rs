@@ -235,6 +235,32 @@ fn flows_that_share_have_their_shares_and_series() {
     assert!(folder.join("series.csv").exists() && folder.join("rows.csv").exists());
 }
 
+/// Mice and elephants have a distribution each.
+#[test]
+fn groups_of_flows_have_their_own_distributions() {
+    let text = r#"
+version = 1
+name = "two-sizes"
+[link]
+rate_mbit = 50
+rtt_ms = 20
+[[flows]]
+name = "elephants"
+mb = 4
+count = 20
+[[flows]]
+name = "mice"
+kb = 16
+count = 20
+[[contestant]]
+name = "native"
+"#;
+    let page = page(text, &folder("report-two-sizes"), 0);
+    parse(&page);
+    let drawn = page.split("Distributions").nth(1).expect("there are some");
+    assert!(drawn.contains(">elephants<") && drawn.contains(">mice<"));
+}
+
 /// What a box that only watches has computed is drawn over what the server had.
 #[test]
 fn advice_is_drawn_beside_the_servers_own() {

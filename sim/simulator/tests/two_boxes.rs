@@ -129,6 +129,25 @@ fn both_ways_at_once() {
     assert_eq!((outcome.down.dropped, outcome.up.dropped), (0, 0));
 }
 
+/// 47 servers begin at once over 1 Gbit/s and 0.1 ms. Their first windows fill the switch for 5 ms, and the first time-outs come after
+/// one. As long as nothing is acknowledged that was sent once, nobody knows how long an answer takes: a time-out that is not
+/// doubled until then comes too early for ever, and the link carries little but repairs of what was not lost.
+#[test]
+fn many_that_begin_at_once_on_a_short_path_do_not_collapse() {
+    let bytes = 1_000_000;
+    let mut scenario = Scenario::download(bytes, 1000.0, 0.1);
+    scenario.down.queue_bytes = 1_514_000;
+    scenario.down.ecn_mark_bytes = Some(98_410);
+    scenario.connections = vec![Connection::download(bytes); 47];
+    let (outcome, _) = run_with_two(&scenario, "dctcp");
+    outcome.assert_intact(&scenario);
+    let least = 47.0 * bytes as f64 * 8.0 / 1e9;
+    assert!(outcome.seconds < 1.25 * least, "{} s", outcome.seconds);
+    let sent = outcome.counter("bytes_sent");
+    let again = outcome.counter("bytes_resent");
+    assert!(again < sent / 20, "{again} of {sent} bytes sent again");
+}
+
 /// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
 /// arrives is what was sent.
 #[test]

@@ -144,7 +144,7 @@ impl Flow {
         if ack == self.board.nxt() {
             self.cold.transfers.on_all_acked(ctx.now, ack);
         }
-        self.timers.backoff = 0;
+        self.timers.unanswered = 0;
         let repairing = self.host.episode();
         if !self.setup.receiver_sacks && repairing.is_some_and(|e| ack < e.point && !e.timeout) {
             // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
@@ -244,8 +244,7 @@ impl Flow {
             score.ack.set_rtt(None);
         }
         if let Some(rtt) = score.ack.rtt() {
-            ctx.histograms.rtt_ns.record(rtt);
-            self.board.allow_probe();
+            self.take_sample(ctx, rtt);
         }
         self.host.measure(&mut score.ack, now);
         let mut held_in_vain = 0;
@@ -290,6 +289,14 @@ impl Flow {
         if news {
             self.arm_timers_on_ack(now);
         }
+    }
+
+    /// How long an answer takes is known. The ACK of what was sent twice does not say it: until there is a sample, a time-out stays as
+    /// long as it has become (Karn and Partridge 1987; Linux: `tcp_ack_update_rtt`, `tcp_input.c` 6.12).
+    fn take_sample<P: Pool>(&mut self, ctx: &mut Context<'_, P>, rtt: Nanos) {
+        ctx.histograms.rtt_ns.record(rtt);
+        self.board.allow_probe();
+        self.timers.backoff = 0;
     }
 
     /// Opens a recovery episode for newly noticed loss, unless one is open. One that this very ACK

@@ -165,8 +165,11 @@ pub(crate) struct Flow {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Timers {
     rto_at: Maybe,
-    /// Time-outs since something was acknowledged.
+    /// How often the time-out has been doubled since the last RTT sample.
     backoff: u32,
+    /// Time-outs since something was acknowledged. The state of an upgrade does not have it.
+    #[serde(skip)]
+    unanswered: u32,
     probe_at: Maybe,
     rack_at: Maybe,
     /// When the receiver's closed window is probed (RFC 9293 §3.8.6.1).

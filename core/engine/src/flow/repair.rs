@@ -93,7 +93,7 @@ impl Flow {
     /// round trips, as QUIC's probe time-out has it (RFC 9002 §6.2). After a time-out nothing is hurried.
     fn silence_probe_at(&self, now: Nanos) -> Option<Nanos> {
         let srtt = self.host.path().srtt;
-        if srtt == 0 || self.timers.backoff > 0 {
+        if srtt == 0 || self.timers.unanswered > 0 {
             return None;
         }
         // Receivers acknowledge at once what fills a hole (RFC 5681 §4.2).
@@ -188,7 +188,7 @@ impl Flow {
 
     /// Its own time-out has passed, and nothing has been acknowledged since.
     pub(crate) fn is_timed_out(&self) -> bool {
-        self.timers.backoff > 0 && self.hands.pass.is_none()
+        self.timers.unanswered > 0 && self.hands.pass.is_none()
     }
 
     /// RFC 6298 §5.4 to §5.7 and RFC 8985 §6.3: what is outstanding is taken for lost.
@@ -203,8 +203,9 @@ impl Flow {
         if self.waits_for_sender() {
             return;
         }
-        self.timers.backoff += 1;
-        if self.timers.backoff > TIMEOUTS_MAX + self.short_timeouts() {
+        self.timers.backoff = self.timers.backoff.saturating_add(1);
+        self.timers.unanswered += 1;
+        if self.timers.unanswered > TIMEOUTS_MAX + self.short_timeouts() {
             // Its ends have found each other another way, or are gone. What is repaired from here on
             // the sender repairs.
             ctx.counters.pass(PassReason::TimedOut);

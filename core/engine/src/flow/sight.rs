@@ -25,6 +25,7 @@ impl Flow {
         self.copies.clear();
         self.train = None;
         self.timers.backoff = 0;
+        self.timers.unanswered = 0;
         self.host.forget_episodes();
         (
             self.timers.rto_at,
