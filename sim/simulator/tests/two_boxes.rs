@@ -2,8 +2,9 @@
 //! end sees what the boxes say to each other (the world of the simulator looks at every frame).
 #![allow(clippy::disallowed_methods)]
 
-use windlass_cc::AlgorithmId;
+use windlass_cc::{AlgorithmId, Catalog};
 use windlass_engine::{Feedback, Limits, Verdict};
+use windlass_policy::Config;
 use windlass_sim::tcp::{App, Close, ServerAlgorithm};
 use windlass_sim::{Connection, EngineBox, NoBox, Outcome, Scenario, World, run};
 
@@ -146,6 +147,32 @@ fn many_that_begin_at_once_on_a_short_path_do_not_collapse() {
     let sent = outcome.counter("bytes_sent");
     let again = outcome.counter("bytes_resent");
     assert!(again < sent / 20, "{again} of {sent} bytes sent again");
+}
+
+/// 16 servers share 1 Gbit/s of a path of 0.1 ms in segments of 9 kB: each window is one or two of them, and pacing parts them by as
+/// long as the time-out is. The receiver acknowledges two at once. Once the first windows are through, nothing is lost, and
+/// nothing is sent twice.
+#[test]
+fn paced_segments_are_not_taken_for_lost() {
+    let text = "version = 1\n[default]\nalgorithm = { name = \"dctcp\", preset = \"acdc\" }\nfeedback = \"boxes\"\n";
+    let policy = || Config::parse(text, "w.toml", &Catalog::new()).expect("a policy");
+    let a_box = |seed| EngineBox::new(Box::new(policy().policy()), Limits::default(), seed);
+    let mut scenario = Scenario::download(3_000_000, 1000.0, 0.1);
+    scenario.inside.delay = 5_000;
+    scenario.down.queue_bytes = 1_514_000;
+    scenario.down.ecn_mark_bytes = Some(98_410);
+    (scenario.server.mss, scenario.client.mss) = (8_960, 8_960);
+    scenario.connections = vec![Connection::download(3_000_000); 16];
+    let mut near = a_box(1);
+    let mut world = World::new(&scenario).with_far_box(Box::new(a_box(2)));
+    world.run_until(100 * MILLISECOND, &mut near);
+    let before = world.outcome(&near);
+    world.run_until(scenario.limit, &mut near);
+    let after = world.outcome(&near);
+    after.assert_intact(&scenario);
+    let since = |name: &str| after.counter(name) - before.counter(name);
+    assert!(since("bytes_sent") > 30_000_000);
+    assert_eq!((since("timeouts"), since("bytes_resent")), (0, 0));
 }
 
 /// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what

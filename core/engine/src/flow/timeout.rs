@@ -1,6 +1,6 @@
 //! How long the box waits for an answer before it takes it for lost.
 
-use windlass_cc::{MILLISECOND, Nanos};
+use windlass_cc::{MILLISECOND, Nanos, SECOND, mul_div};
 
 use super::Flow;
 use super::scale::{least_timeout, scaled};
@@ -38,8 +38,16 @@ impl Flow {
     fn rto_min(&self) -> Nanos {
         match self.ack_may_be_delayed() {
             true => RTO_MIN,
-            false => least_timeout(RTO_MIN, self.round_trip()),
+            false => least_timeout(RTO_MIN, self.round_trip()) + self.gap_on_short_path(),
         }
+    }
+
+    /// A receiver acknowledges two segments at once, and pacing parts them: the answer to the first comes with that to the second. No
+    /// sample has that time in it, since samples are of the newest.
+    fn gap_on_short_path(&self) -> Nanos {
+        let gap = |rate| mul_div(self.host.path().mss.into(), SECOND, rate);
+        let rate = self.pacing.rate.get().filter(|_| self.has_short_queue());
+        rate.map_or(0, gap)
     }
 
     /// How often a time-out in a row is a short one: shorter than [`RTO_MIN`].
