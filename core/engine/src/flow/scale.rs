@@ -28,7 +28,14 @@ impl Flow {
         if self.verdict.feedback != Feedback::Boxes {
             return Nanos::MAX;
         }
-        match (self.near_rtt(), self.far_rtt()) {
+        let least = self.far_rtt();
+        let of_data = self.host.path().recent_data_rtt();
+        let far = match of_data {
+            Nanos::MAX => least,
+            // What data take longer, up to a half, is their own time on the links; the rest is a queue.
+            of_data => of_data.min(least + least / 2),
+        };
+        match (self.near_rtt(), far) {
             (0, _) | (_, 0) => Nanos::MAX,
             (near, far) => near + far,
         }
