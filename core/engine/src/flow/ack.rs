@@ -145,6 +145,10 @@ impl Flow {
             self.cold.transfers.on_all_acked(ctx.now, ack);
         }
         self.timers.unanswered = 0;
+        if !self.has_short_queue() {
+            // Here a time-out is hardly ever too early, and each doubling that stays costs seconds.
+            self.timers.backoff = 0;
+        }
         let repairing = self.host.episode();
         if !self.setup.receiver_sacks && repairing.is_some_and(|e| ack < e.point && !e.timeout) {
             // RFC 6582 §3.2 step 3: a partial ACK names the next hole.
@@ -291,8 +295,8 @@ impl Flow {
         }
     }
 
-    /// How long an answer takes is known. The ACK of what was sent twice does not say it: until there is a sample, a time-out stays as
-    /// long as it has become (Karn and Partridge 1987; Linux: `tcp_ack_update_rtt`, `tcp_input.c` 6.12).
+    /// How long an answer takes is known. The ACK of what was sent twice does not say it: on a short path, a time-out stays as
+    /// long as it has become until there is a sample (Karn and Partridge 1987; Linux: `tcp_ack_update_rtt`, `tcp_input.c` 6.12).
     fn take_sample<P: Pool>(&mut self, ctx: &mut Context<'_, P>, rtt: Nanos) {
         ctx.histograms.rtt_ns.record(rtt);
         self.board.allow_probe();
