@@ -6,7 +6,7 @@ use windlass_cc::Catalog;
 use windlass_engine::{
     Decide, Engine, FlowInfo, Introduction, Limits, Nanos, Pkt, Side, Tx, TxChecksum,
 };
-use windlass_wire::complete_checksum;
+use windlass_wire::{FlowKey, complete_checksum};
 
 use crate::stalls::Stalls;
 use crate::{HeapPool, Middlebox};
@@ -303,5 +303,9 @@ impl Middlebox for EngineBox {
 
     fn flow_infos(&self) -> Vec<FlowInfo> {
         self.engine.flows().collect()
+    }
+
+    fn flow_info(&self, key: &FlowKey) -> Option<FlowInfo> {
+        self.engine.flow(key)
     }
 }

@@ -1,6 +1,7 @@
 //! What stands between the two ends.
 
 use windlass_engine::{FlowInfo, Nanos, Side};
+use windlass_wire::FlowKey;
 
 /// A box in the middle: frames in, frames out, time as an argument.
 pub trait Middlebox {
@@ -46,6 +47,14 @@ pub trait Middlebox {
         self.around()
             .map_or_else(Vec::new, |inner| inner.flow_infos())
     }
+
+    /// The one of this name.
+    fn flow_info(&self, key: &FlowKey) -> Option<FlowInfo> {
+        match self.around() {
+            Some(inner) => inner.flow_info(key),
+            None => self.flow_infos().into_iter().find(|info| info.key == *key),
+        }
+    }
 }
 
 impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
@@ -79,6 +88,10 @@ impl<M: Middlebox + ?Sized> Middlebox for Box<M> {
 
     fn flow_infos(&self) -> Vec<FlowInfo> {
         (**self).flow_infos()
+    }
+
+    fn flow_info(&self, key: &FlowKey) -> Option<FlowInfo> {
+        (**self).flow_info(key)
     }
 }
 

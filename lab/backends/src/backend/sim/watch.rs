@@ -85,8 +85,11 @@ impl Watch {
 
     /// The client of transfer `index` has all that it will get.
     pub fn note_over(&mut self, index: usize, world: &World, middlebox: &dyn Middlebox) {
-        self.keep_infos(&middlebox.flow_infos(), |at| at == index);
+        let key = world.ends(index).0.key();
         let notes = &mut self.notes[index];
+        if let Some(info) = middlebox.flow_info(&key) {
+            notes.info = Some(info);
+        }
         notes.over = true;
         if self.series_interval > 0 {
             let received = world.ends(index).1.received_bytes();
@@ -96,13 +99,9 @@ impl Watch {
 
     /// The run is over.
     pub fn finish(&mut self, _world: &World, middlebox: &dyn Middlebox) {
-        self.keep_infos(&middlebox.flow_infos(), |_| true);
-    }
-
-    fn keep_infos(&mut self, infos: &[FlowInfo], which: impl Fn(usize) -> bool) {
-        for info in infos {
-            if let Some(index) = self.index_of(info).filter(|index| which(*index)) {
-                self.notes[index].info = Some(*info);
+        for info in middlebox.flow_infos() {
+            if let Some(index) = self.index_of(&info) {
+                self.notes[index].info = Some(info);
             }
         }
     }
