@@ -95,13 +95,13 @@ impl Conn {
             .sum()
     }
 
-    /// Its flows are told again which prefix has begun it. How many packets they hold.
-    pub(crate) fn restore_prefix(&mut self) -> usize {
+    /// Its flows are told again what is not written of them. How many packets they hold.
+    pub(crate) fn restore_unwritten(&mut self) -> usize {
         let prefix = self.books.bucket;
         let flows = self.flows.iter_mut().flatten();
         flows
             .map(|flow| {
-                flow.set_prefix(prefix);
+                flow.restore_unwritten(prefix);
                 flow.held().count()
             })
             .sum()

@@ -212,7 +212,7 @@ impl Engine {
         for (index, conn) in &mut self.conns {
             let index = index as u32;
             self.table.insert(&conn.key, index);
-            let held = conn.restore_prefix();
+            let held = conn.restore_unwritten();
             self.held.restore(conn.books.bucket, held);
             // It is called when the engine before would have called it, which may be earlier than what it wants now: otherwise
             // a packet can leave a tick later.

@@ -69,8 +69,11 @@ impl Flow {
         }
     }
 
-    pub(crate) fn set_prefix(&mut self, prefix: Bucket) {
+    /// Puts back what is not written: the prefix of whoever has begun the connection, and how many time-outs nothing has answered. On
+    /// long paths these are as many as the time-out has been doubled; on short ones it may have been doubled more often.
+    pub(crate) fn restore_unwritten(&mut self, prefix: Bucket) {
         self.setup.prefix = prefix;
+        self.timers.unanswered = self.timers.backoff;
     }
 
     /// The packets that it holds.

@@ -165,9 +165,9 @@ pub(crate) struct Flow {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Timers {
     rto_at: Maybe,
-    /// How often the time-out has been doubled since the last RTT sample.
+    /// How often the time-out has been doubled.
     backoff: u32,
-    /// Time-outs since something was acknowledged. The state of an upgrade does not have it.
+    /// Time-outs since something was acknowledged.
     #[serde(skip)]
     unanswered: u32,
     probe_at: Maybe,

@@ -29,8 +29,7 @@ impl Flow {
             return Nanos::MAX;
         }
         let least = self.far_rtt();
-        let of_data = self.host.path().recent_data_rtt();
-        let far = match of_data {
+        let far = match self.host.path().recent_data_rtt() {
             Nanos::MAX => least,
             // What data take longer, up to a half, is their own time on the links; the rest is a queue.
             of_data => of_data.min(least + least / 2),

@@ -42,8 +42,8 @@ impl Flow {
         }
     }
 
-    /// A receiver acknowledges two segments at once, and pacing parts them: the answer to the first comes with that to the second. No
-    /// sample has that time in it, since samples are of the newest.
+    /// The pause that pacing makes between two segments, ns. A receiver acknowledges two at once, so the answer to the first comes with
+    /// that to the second. No sample has that time in it, since samples are of the newest. 0 on long paths: [`RTO_MIN`] covers it there.
     fn gap_on_short_path(&self) -> Nanos {
         let gap = |rate| mul_div(self.host.path().mss.into(), SECOND, rate);
         let rate = self.pacing.rate.get().filter(|_| self.has_short_queue());

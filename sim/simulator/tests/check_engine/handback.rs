@@ -1,6 +1,7 @@
 //! What a sender sees of a flow that it is given back.
 
-use windlass_engine::{Decide, Edition, Nanos, Side, Verdict};
+use windlass_cc::Catalog;
+use windlass_engine::{Decide, Edition, Engine, Limits, Nanos, PassReason, Side, Verdict};
 use windlass_wire::{Flags, FlowKey, OptionWriter};
 
 use super::ends::{Bench, MS, MSS, SERVER_ISS, bbr};
@@ -100,4 +101,28 @@ fn what_is_told_has_the_edition_of_its_policy() {
         0
     );
     assert_eq!(told, [Edition(3)]);
+}
+
+/// A receiver that is gone is let go of after the ninth time-out in a row, in whatever process each of them was.
+#[test]
+fn an_upgrade_does_not_count_time_outs_anew() {
+    let mut bench = Bench::new(bbr());
+    bench.handshake();
+    bench.server_data(1, 2);
+    bench.pass(10_000 * MS);
+    let before = bench.engine.counters().timeouts;
+    assert!((2..8).contains(&before), "{before}");
+    let state = bench.engine.export();
+    let next = Engine::import(
+        &state,
+        Box::new(bbr()),
+        &Catalog::new(),
+        Limits::default(),
+        bench.now,
+    );
+    bench.engine = next.expect("of this very program").0;
+    bench.pass(400_000 * MS);
+    let counters = bench.engine.counters();
+    let let_go = counters.passed[PassReason::TimedOut as usize];
+    assert_eq!((before + counters.timeouts, let_go), (8, 1));
 }

@@ -214,10 +214,7 @@ impl Scoreboard {
 
     /// The oldest SACKed piece that still has its packet.
     pub(crate) fn next_sacked_held(&mut self) -> Option<usize> {
-        match self.sacked_bytes.get() {
-            0 => None,
-            _ => self.hold.next_sacked_held(),
-        }
+        self.hold.next_sacked_held()
     }
 
     /// The piece at `index` is SACKed, and its packet is kept: the receiver may take its word back.
