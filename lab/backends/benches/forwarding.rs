@@ -23,8 +23,10 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tempfile::TempDir;
 use windlass_experiment::statistics::Spread;
+use windlass_guest::processor_time_s;
 use windlass_lab::cleanup::{catch_signals, check_interrupted, lab_folder};
 use windlass_lab::command::{IP, check_host, run, run_line};
+use windlass_lab::load::Load;
 use windlass_lab::netns::Namespace;
 
 const RUNS: usize = 5;
@@ -40,8 +42,6 @@ const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const LISTEN_TIMEOUT: Duration = Duration::from_secs(2);
 /// Payload of a full segment: MTU 1500, IPv4, timestamps.
 const MSS_BYTES: f64 = 1448.0;
-/// `/proc/<pid>/stat` counts in these (`USER_HZ`, proc(5)).
-const TICKS_PER_S: f64 = 100.0;
 
 /// Who forwards.
 struct Contestant {
@@ -286,9 +286,9 @@ impl Lab {
         let mut send = self.server.command("iperf3");
         send.args(["-c", CLIENT_ADDRESS, "-C", "cubic", "-J", "-t"]);
         send.args([seconds.to_string(), "-P".to_owned(), flows.to_string()]);
-        let machine = machine_seconds()?;
+        let load = Load::start()?;
         let report = run(&mut send).context("iperf3 as a sender")?;
-        let machine = machine_seconds()? - machine;
+        let machine = load.busy_s()?;
         let busy_after = forwarder.as_ref().map(Forwarder::cpu_seconds).transpose()?;
         if let Some(forwarder) = forwarder {
             forwarder.stop()?;
@@ -330,18 +330,6 @@ impl Lab {
         }
         Ok(())
     }
-}
-
-/// Time that the machine's processors have not been idle, s.
-fn machine_seconds() -> Result<f64> {
-    let text = std::fs::read_to_string("/proc/stat")?;
-    let all = text.strip_prefix("cpu ").context("no cpu in /proc/stat")?;
-    let line = all.lines().next().unwrap_or_default();
-    let ticks: Result<Vec<f64>, _> = line.split_whitespace().map(str::parse).collect();
-    let ticks = ticks.context("/proc/stat")?;
-    // user, nice, system, idle, iowait, irq, softirq (proc(5)). What other guests of the host steal is not used here.
-    let busy = ticks.iter().take(7).sum::<f64>() - ticks.iter().skip(3).take(2).sum::<f64>();
-    Ok(busy / TICKS_PER_S)
 }
 
 /// A process that forwards between the ports of the bridge. Dropping it kills it.
@@ -388,12 +376,7 @@ impl Forwarder {
 
     /// User and system time of all its threads.
     fn cpu_seconds(&self) -> Result<f64> {
-        let text = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The name, in parentheses, may have spaces in it; utime and stime are 14 and 15 (proc(5)).
-        let (_, after_name) = text.rsplit_once(')').context("no name in stat")?;
-        let fields = after_name.split_whitespace().skip(11).take(2);
-        let ticks: u64 = fields.map(|f| f.parse().unwrap_or(0u64)).sum();
-        Ok(ticks as f64 / TICKS_PER_S)
+        processor_time_s(self.child.id())
     }
 
     fn stop(mut self) -> Result<()> {

@@ -9,6 +9,7 @@ pub mod backend;
 pub mod cleanup;
 pub mod command;
 pub mod emulator;
+pub mod load;
 pub mod netns;
 pub mod openvswitch;
 pub mod programs;

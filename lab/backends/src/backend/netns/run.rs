@@ -16,13 +16,14 @@ use super::plan::{Flow, Plan};
 use super::quic::Receivers;
 use super::servers::{Served, Servers};
 use super::sockets::listeners;
-use super::usage::{Load, dropped_frames, timeouts};
+use super::usage::{dropped_frames, timeouts};
 use windlass_sim::stalls::Stalls;
 
 use crate::backend::box_sample;
 use crate::backend::sim::network::stall_config;
 use crate::cleanup::{check_interrupted, lab_folder, lab_name};
 use crate::emulator::{Emulator, Ends, Record};
+use crate::load::Load;
 use crate::programs::Programs;
 use crate::topology::{Shape, Topology};
 use crate::trace;

@@ -7,53 +7,6 @@ use windlass_io::monotonic_ns;
 
 use crate::netns::Namespace;
 
-/// `/proc/stat` counts in these (`USER_HZ`).
-const TICKS_PER_S: f64 = 100.0;
-
-/// How busy the machine is, from now on.
-#[derive(Debug)]
-pub(super) struct Load {
-    since_ns: u64,
-    idle_s: f64,
-    processors: f64,
-}
-
-impl Load {
-    pub(super) fn start() -> Result<Load> {
-        let (idle_s, processors) = idle()?;
-        Ok(Load {
-            since_ns: monotonic_ns(),
-            idle_s,
-            processors,
-        })
-    }
-
-    /// Share of the processors that was not idle, 0 to 1.
-    pub(super) fn busy_share(&self) -> Result<f64> {
-        let span_s = (monotonic_ns() - self.since_ns) as f64 / 1e9;
-        let idle_s = idle()?.0 - self.idle_s;
-        Ok((1.0 - idle_s / (span_s * self.processors)).clamp(0.0, 1.0))
-    }
-}
-
-/// Idle time of all processors so far, s, and how many they are.
-fn idle() -> Result<(f64, f64)> {
-    let text = std::fs::read_to_string("/proc/stat")?;
-    let all = text.strip_prefix("cpu ").context("no cpu in /proc/stat")?;
-    let ticks: Vec<u64> = all
-        .split_whitespace()
-        .map_while(|t| t.parse().ok())
-        .collect();
-    // The fourth waits for work, the fifth for a disk.
-    let idle: u64 = ticks
-        .get(3..5)
-        .context("no idle time in /proc/stat")?
-        .iter()
-        .sum();
-    let processors = text.lines().filter(|l| l.starts_with("cpu")).count() - 1;
-    Ok((idle as f64 / TICKS_PER_S, processors.max(1) as f64))
-}
-
 /// The use of a process, from now on.
 #[derive(Debug)]
 pub(super) struct Meter {
