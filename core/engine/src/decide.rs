@@ -35,7 +35,8 @@ impl Mode {
 pub struct Redundancy {
     /// Copies of retransmissions.
     pub repairs: bool,
-    /// Copies of the first so many data segments of a flow.
+    /// Copies of the first so many data segments of a flow. On a path that is known to lose segments, of twice as many, and of what
+    /// comes before the sender falls silent.
     pub first_segments: u32,
     /// A second copy of the sender's SYN-ACK.
     pub syn_ack: bool,
@@ -59,7 +60,8 @@ impl Redundancy {
         repairs: true,
         ..Redundancy::OFF
     };
-    /// Copies of repairs, of the SYN-ACK and of the first 900 segments.
+    /// Copies of repairs, of the SYN-ACK and of the first 900 segments. Once the path is known to lose segments: of the first 1,800,
+    /// and of ends of messages.
     pub const EARLY: Redundancy = Redundancy {
         repairs: true,
         first_segments: 900,

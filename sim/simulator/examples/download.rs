@@ -1,6 +1,6 @@
 //! One download through the box and beside it, in virtual time:
 //! `cargo run --release -p windlass-sim --example download -- RATE_MBIT RTT_MS LOSS_PERCENT BYTES [ALGORITHM] [REDUNDANCY] [FLAGS]`
-//! FLAGS, joined by commas: `trace`, `client-nosack`, `server-nosack`, `server-nots`, `tiny-budget`,
+//! FLAGS, joined by commas: `trace`, `boxed` (nothing beside it), `client-nosack`, `server-nosack`, `server-nots`, `tiny-budget`,
 //! `jitter=MS`, `seed=N`, `scale=N` (of the client's window),
 //! and the server's own algorithm: `reno`, `bbr`, `bbr3`.
 #![allow(clippy::disallowed_methods)]
@@ -90,7 +90,10 @@ fn main() {
     let first = asked.value("seed").unwrap_or(1);
     for seed in first..=(if trace { first } else { first + 4 }) {
         let scenario = asked.scenario(seed);
-        let alone = run(&scenario, &mut NoBox::default());
+        if !asked.has("boxed") {
+            let alone = run(&scenario, &mut NoBox::default());
+            print!("alone {:.3} s, ", alone.seconds);
+        }
         let mut limits = Limits::default();
         if asked.has("tiny-budget") {
             limits.held_bytes_total = 40_000;
@@ -99,8 +102,8 @@ fn main() {
         let mut middle = middle.sample_every(20_000_000);
         let boxed = run(&scenario, &mut middle);
         println!(
-            "seed {seed}: alone {:.3} s, behind the box {:.3} s, intact {}",
-            alone.seconds, boxed.seconds, boxed.intact
+            "seed {seed}: behind the box {:.3} s, intact {}",
+            boxed.seconds, boxed.intact
         );
         for violation in boxed.violations.iter().take(5) {
             println!("   {violation}");

@@ -105,3 +105,28 @@ fn six_flows_that_begin_at_once_are_not_slower_for_them() {
     println!("{without:.3} s without copies, {with:.3} s with them");
     assert!(with <= 1.08 * without);
 }
+
+/// A loss costs a round trip only where nobody could know of it sooner. `most`: times the time without loss, means of ten seeds.
+fn costs_at_most(most: f64, loss: f64, mbit: f64, rtt_ms: f64, bytes: u64) {
+    let mut scenario = Scenario::download(bytes, mbit, rtt_ms);
+    let clean = download(Redundancy::EARLY, &scenario);
+    scenario.down.loss = Loss::Bernoulli { ratio: loss };
+    let lossy = (1..=10).map(|seed| {
+        scenario.seed = seed;
+        download(Redundancy::EARLY, &scenario).seconds
+    });
+    let ratio = lossy.sum::<f64>() / 10.0 / clean.seconds;
+    assert!(
+        ratio <= most,
+        "{bytes} bytes over {mbit} Mbit/s and {rtt_ms} ms, {loss} lost: {ratio:.3}"
+    );
+}
+
+/// The end of a message is copied, newest first; a sender whose window is small is not kept waiting for holes; and many repairs at once
+/// have copies. Without these: 1.177, 1.271 and 1.064.
+#[test]
+fn a_lossy_path_is_hardly_slower_than_a_clean_one() {
+    costs_at_most(1.15, 0.01, 50.0, 300.0, 10_000_000);
+    costs_at_most(1.23, 0.03, 50.0, 300.0, 10_000_000);
+    costs_at_most(1.05, 0.01, 50.0, 200.0, 1_200_000);
+}

@@ -178,6 +178,8 @@ impl Flow {
                 train.on_delivered(sent_at, piece.end, piece.copies);
             }
             score.ack.offer_rtt(sent_at);
+        } else if piece.transmissions == 1 {
+            self.note_mended();
         }
     }
 

@@ -8,31 +8,46 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Phase, SECOND};
 
 use super::Flow;
+use super::tail::Tail;
 use crate::context::Context;
 use crate::{Pool, Redundancy, Why};
 
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
+/// On a path that is known to lose segments, so many times as many of the first ones are copied: until its window is two
+/// bandwidth-delay products, a sender stands still at each hole.
+const LOSSY_TIMES: u32 = 2;
 /// Of what leaves for the first time, as many repairs are copied as one in so many, and so many segments more. Who loses more
 /// has overflowed a queue, and copies would fill it again.
 const REPAIR_PARTS: u32 = 8;
-const REPAIRS_AT_ONCE: u32 = 32;
+const REPAIRS_AT_ONCE: u32 = 128;
 /// Nor is a repair copied by a flow that has lost more than this part of all that it sent: others may fill the queue with it.
-const COPIED_LOSS_PARTS: u64 = 12;
-/// A queue shows where the newest RTT is longer than the least by more than this part. Larger than what an initial window and its
+pub(super) const COPIED_LOSS_PARTS: u64 = 12;
+/// No early copy leaves where the newest RTT is longer than the least by more than this part. Larger than what an initial window and its
 /// copies add at 10 Mbit/s and 300 ms; what six flows that begin at once add at 40 Mbit/s and 60 ms is larger.
 const QUEUE_RTT_PARTS: Nanos = 12;
 /// Copies that a DSACK may be about, the newest ones.
-const REMEMBERED_COPIES: usize = 256;
+const REMEMBERED_COPIES: usize = 1024;
 /// Where a round trip is shorter, an initial window and its copies may be more than the path holds, ns. At 5 Mbit/s, 20
 /// segments take half of it; the next flight, which is twice as long, takes the other half.
 const ROOMY_RTT_MIN: Nanos = 96 * MILLISECOND;
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-struct Planned {
+pub(super) struct Planned {
     start: u64,
     due: Nanos,
     repair: bool,
+}
+
+impl Planned {
+    /// A copy of the segment at `start` that leaves now, whatever is planned.
+    pub(super) fn of_tail(start: u64, now: Nanos) -> Planned {
+        Planned {
+            start,
+            due: now,
+            repair: false,
+        }
+    }
 }
 
 /// What becomes of copies that have left.
@@ -44,6 +59,9 @@ pub(crate) struct Sequel {
     busy_until: Nanos,
     /// Begins and ends of segments of which a copy has left, and whose DSACK has not come.
     unanswered: VecDeque<(u64, u64)>,
+    /// Another process begins with the newest again.
+    #[serde(skip)]
+    tail: Tail,
 }
 
 /// The copies of one flow.
@@ -62,8 +80,26 @@ pub(crate) struct Copies {
 
 impl Copies {
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
-        let at = self.planned.front()?.due.max(self.not_before);
-        (at < Nanos::MAX).then_some(at)
+        let planned = self
+            .planned
+            .front()
+            .map(|next| next.due.max(self.not_before));
+        let planned = planned.filter(|at| *at < Nanos::MAX);
+        let both = planned.into_iter().chain(self.sequel.tail.poll_at());
+        both.min()
+    }
+
+    pub(super) fn tail(&self) -> &Tail {
+        &self.sequel.tail
+    }
+
+    pub(super) fn tail_mut(&mut self) -> &mut Tail {
+        &mut self.sequel.tail
+    }
+
+    /// Of what was sent last, one more copy may be sent.
+    pub(super) fn tail_is_within_budget(&self) -> bool {
+        self.sequel.tail.is_within_budget(self.first_segments_seen)
     }
 
     /// A DSACK of what lies between the two is about a copy, and not about a needless retransmission. Each copy has one.
@@ -109,9 +145,10 @@ impl Copies {
     }
 
     /// One more segment has been sent for the first time: whether it is one of those that get a copy.
-    fn is_early(&mut self, policy: &Redundancy) -> bool {
+    fn is_early(&mut self, policy: &Redundancy, loses: bool) -> bool {
         self.first_segments_seen = self.first_segments_seen.saturating_add(1);
-        self.first_segments_seen <= policy.first_segments
+        let times = if loses { LOSSY_TIMES } else { 1 };
+        self.first_segments_seen <= policy.first_segments.saturating_mul(times)
     }
 
     /// A repair has left: whether a copy of it may follow.
@@ -161,7 +198,7 @@ impl Flow {
             if let Some(copies) = self.copies.edit_known() {
                 copies.allow_repair();
             }
-            policy.first_segments > 0 && self.copies.edit().is_early(&policy) && self.starts()
+            policy.first_segments > 0 && self.is_early(&policy) && self.starts()
         };
         if !wanted {
             return;
@@ -171,16 +208,27 @@ impl Flow {
         self.copies.edit().plan(Planned { start, due, repair });
     }
 
+    /// The path is known to lose segments.
+    pub(super) fn has_seen_loss(&self) -> bool {
+        let mended = |copies: &Copies| copies.tail().has_mended();
+        self.host.path().lost > 0 || self.copies.get().is_some_and(mended)
+    }
+
+    fn is_early(&mut self, policy: &Redundancy) -> bool {
+        let loses = self.has_seen_loss();
+        self.copies.edit().is_early(policy, loses)
+    }
+
     /// Early copies end with start-up.
     fn starts(&self) -> bool {
         matches!(self.host.control().phase, Phase::Startup | Phase::SlowStart)
     }
 
-    /// As soon as a queue shows, none leave that are early.
-    fn queue_shows(&self) -> bool {
+    /// The newest RTT is longer than the least by more than one of so many parts.
+    pub(super) fn queue_shows(&self, parts: Nanos) -> bool {
         let path = self.host.path();
         let least = path.recent_min_rtt();
-        path.srtt > 0 && path.latest_rtt > least + least / QUEUE_RTT_PARTS
+        path.srtt > 0 && path.latest_rtt > least + least / parts
     }
 
     /// So many bytes have left.
@@ -237,7 +285,10 @@ impl Flow {
                 let fits = self.board.inflight() + piece.len() <= self.host.control().cwnd;
                 fits && !self.has_lost(COPIED_LOSS_PARTS)
             }
-            false => self.starts() && !self.queue_shows(),
+            false => {
+                let has_none = piece.copied_at < piece.sent_at;
+                has_none && self.starts() && !self.queue_shows(QUEUE_RTT_PARTS)
+            }
         };
         has_room && piece.in_flight() && piece.pkt.is_some() && self.in_charge()
     }
@@ -245,7 +296,7 @@ impl Flow {
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the
     /// segment is not lost. All samples are of the packet itself, which is the one that arrives
     /// first unless it was lost.
-    fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
+    pub(super) fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
         let Some(index) = self.board.index_of(next.start) else {
             return;
         };

@@ -46,6 +46,7 @@ mod send;
 mod sender_view;
 mod sight;
 mod standing;
+mod tail;
 mod timeout;
 mod train;
 mod transfers;

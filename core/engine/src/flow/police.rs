@@ -142,9 +142,11 @@ impl Flow {
         match self.pacing.limited_by {
             LimitedBy::Pacing | LimitedBy::Guess => Maybe::some(self.pacing.pacer.next),
             LimitedBy::Tenant => self.pacing.turn,
-            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at).into(),
+            LimitedBy::Sender | LimitedBy::Cwnd => {
+                self.copies.get().and_then(Copies::poll_at).into()
+            }
             LimitedBy::Receiver if self.board.inflight() == 0 => self.timers.persist_at,
-            LimitedBy::Receiver | LimitedBy::Cwnd => Maybe::NONE,
+            LimitedBy::Receiver => Maybe::NONE,
         }
     }
 }

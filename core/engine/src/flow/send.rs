@@ -50,8 +50,14 @@ impl Flow {
             };
             self.transmit(ctx, index, why);
         }
-        if self.pacing.limited_by == LimitedBy::Sender {
-            self.send_copies(ctx);
+        match self.pacing.limited_by {
+            LimitedBy::Sender => {
+                self.send_copies(ctx);
+                self.send_tail(ctx);
+            }
+            // While the window waits for a repair, the path is idle.
+            LimitedBy::Cwnd => self.send_copies(ctx),
+            _ => {}
         }
         self.note_usage(ctx);
         self.offer_room(ctx);

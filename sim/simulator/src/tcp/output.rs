@@ -129,7 +129,9 @@ impl Endpoint {
         if t.cwr {
             flags = flags.with(Flags::CWR);
         }
-        if t.bytes > 0 {
+        // As Linux: the end of what the application has written (`tcp_push`, `tcp.c` 6.12).
+        let end = t.start as u64 + u64::from(t.bytes);
+        if t.bytes > 0 && self.sender.is_all_written(end) {
             flags = flags.with(Flags::PSH);
         }
         let mut header = self.header(now, t.start, flags, t.bytes);

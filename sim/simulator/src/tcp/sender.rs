@@ -272,6 +272,11 @@ impl Sender {
         self.source.written += bytes;
     }
 
+    /// What the application has written ends there.
+    pub fn is_all_written(&self, end: u64) -> bool {
+        end == self.source.written
+    }
+
     /// The application closes: a FIN follows what was written.
     pub fn close(&mut self) {
         self.source.closed = true;
