@@ -5,7 +5,7 @@ use windlass_cc::{ByteRate, Catalog};
 
 use super::{Conn, Known};
 use crate::Pkt;
-use crate::flow::{Flow, FlowAlgorithm, Sequel};
+use crate::flow::{Flow, FlowAlgorithm, Sequel, Tail};
 
 /// The algorithms of its flows, by the side of the sender: only a catalog can read them back.
 #[derive(Serialize, Deserialize)]
@@ -30,7 +30,31 @@ pub(crate) struct Since5 {
     hints: [ByteRate; 2],
 }
 
+/// What it has since format 6.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Since6 {
+    tails: [Tail; 2],
+}
+
 impl Conn {
+    /// What is not in format 5.
+    pub(crate) fn since_6(&self) -> Since6 {
+        let of =
+            |flow: &Option<Box<Flow>>| flow.as_ref().map_or(Tail::default(), |flow| flow.tail());
+        Since6 {
+            tails: [of(&self.flows[0]), of(&self.flows[1])],
+        }
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_since_6(&mut self, since: Since6) {
+        for (flow, tail) in self.flows.iter_mut().zip(since.tails) {
+            if let Some(flow) = flow {
+                flow.restore_tail(tail);
+            }
+        }
+    }
+
     /// What is not in format 4.
     pub(crate) fn since_5(&self) -> Since5 {
         let of = |flow: &Option<Box<Flow>>| flow.as_ref().map_or(0, |flow| flow.hint());

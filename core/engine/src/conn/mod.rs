@@ -32,7 +32,7 @@ use crate::peer::Peer;
 use crate::{Fate, FlowInfo, PassReason, Pkt, Pool, Side};
 
 pub(crate) use change::Change;
-pub(crate) use export::{Algorithms, Since3, Since4, Since5};
+pub(crate) use export::{Algorithms, Since3, Since4, Since5, Since6};
 pub(crate) use folded::Folded;
 use gate::Gate;
 use introduction::Standby;

@@ -14,16 +14,16 @@ use serde::{Deserialize, Serialize};
 use windlass_cc::Catalog;
 
 use super::Engine;
-use crate::conn::{Algorithms, Conn, Folded, Since3, Since4, Since5};
+use crate::conn::{Algorithms, Conn, Folded, Since3, Since4, Since5, Since6};
 use crate::context::Held;
 use crate::decide::{Decide, Generation};
 use crate::tenants::Account;
 use crate::{Limits, Nanos, Pkt};
 
 /// Raised whenever a field of a connection, or of what it has, is added, taken away or read otherwise.
-const FORMAT: u16 = 5;
+const FORMAT: u16 = 6;
 /// The oldest that is still written and read: that of the release before.
-const OLDEST_FORMAT: u16 = 4;
+const OLDEST_FORMAT: u16 = 5;
 const CHECKSUM: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
 
 /// Bytes that are not the state of an engine.
@@ -126,10 +126,11 @@ impl Engine {
         let since_3: Vec<Since3> = conns.iter().map(|(_, conn, _)| conn.since_3()).collect();
         let since_4: Vec<Since4> = conns.iter().map(|(_, conn, _)| conn.since_4()).collect();
         let since_5: Vec<Since5> = conns.iter().map(|(_, conn, _)| conn.since_5()).collect();
-        let state = (format, books, &conns, since_3, since_4);
+        let since_6: Vec<Since6> = conns.iter().map(|(_, conn, _)| conn.since_6()).collect();
+        let state = (format, books, &conns, since_3, since_4, since_5);
         let written = match format {
             OLDEST_FORMAT => postcard::to_allocvec_crc32(&state, CHECKSUM.digest()),
-            _ => postcard::to_allocvec_crc32(&(state, since_5), CHECKSUM.digest()),
+            _ => postcard::to_allocvec_crc32(&(state, since_6), CHECKSUM.digest()),
         };
         Some(written.expect("plain data"))
     }
@@ -158,8 +159,9 @@ impl Engine {
             Deserialize::deserialize(&mut input).map_err(damaged)?;
         restore_apart(&mut conns, &mut input, Conn::restore_since_3)?;
         restore_apart(&mut conns, &mut input, Conn::restore_since_4)?;
+        restore_apart(&mut conns, &mut input, Conn::restore_since_5)?;
         if format > OLDEST_FORMAT {
-            restore_apart(&mut conns, &mut input, Conn::restore_since_5)?;
+            restore_apart(&mut conns, &mut input, Conn::restore_since_6)?;
         }
         input.finalize().map_err(damaged)?;
         if conns.len() != books.connections {

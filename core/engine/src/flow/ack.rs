@@ -179,7 +179,7 @@ impl Flow {
             }
             score.ack.offer_rtt(sent_at);
         } else if piece.transmissions == 1 {
-            self.note_mended();
+            self.note_loss();
         }
     }
 

@@ -25,7 +25,7 @@ const REPAIRS_AT_ONCE: u32 = 128;
 pub(super) const COPIED_LOSS_PARTS: u64 = 12;
 /// No early copy leaves where the newest RTT is longer than the least by more than this part. Larger than what an initial window and its
 /// copies add at 10 Mbit/s and 300 ms; what six flows that begin at once add at 40 Mbit/s and 60 ms is larger.
-const QUEUE_RTT_PARTS: Nanos = 12;
+pub(super) const QUEUE_RTT_PARTS: Nanos = 12;
 /// Copies that a DSACK may be about, the newest ones.
 const REMEMBERED_COPIES: usize = 1024;
 /// Where a round trip is shorter, an initial window and its copies may be more than the path holds, ns. At 5 Mbit/s, 20
@@ -59,7 +59,7 @@ pub(crate) struct Sequel {
     busy_until: Nanos,
     /// Begins and ends of segments of which a copy has left, and whose DSACK has not come.
     unanswered: VecDeque<(u64, u64)>,
-    /// Another process begins with the newest again.
+    /// Written apart: it is not in format 5 of the state.
     #[serde(skip)]
     tail: Tail,
 }
@@ -79,14 +79,19 @@ pub(crate) struct Copies {
 }
 
 impl Copies {
+    /// When the next copy leaves, of whatever kind.
     pub(crate) fn poll_at(&self) -> Option<Nanos> {
-        let planned = self
-            .planned
-            .front()
-            .map(|next| next.due.max(self.not_before));
-        let planned = planned.filter(|at| *at < Nanos::MAX);
-        let both = planned.into_iter().chain(self.sequel.tail.poll_at());
+        let both = self
+            .planned_at()
+            .into_iter()
+            .chain(self.sequel.tail.poll_at());
         both.min()
+    }
+
+    /// The same without the end of a message.
+    pub(crate) fn planned_at(&self) -> Option<Nanos> {
+        let at = self.planned.front()?.due.max(self.not_before);
+        (at < Nanos::MAX).then_some(at)
     }
 
     pub(super) fn tail(&self) -> &Tail {
@@ -208,14 +213,14 @@ impl Flow {
         self.copies.edit().plan(Planned { start, due, repair });
     }
 
-    /// The path is known to lose segments.
-    pub(super) fn has_seen_loss(&self) -> bool {
-        let mended = |copies: &Copies| copies.tail().has_mended();
-        self.host.path().lost > 0 || self.copies.get().is_some_and(mended)
+    /// The path is known to lose segments, and not only what overflows its queue.
+    pub(super) fn path_loses(&self) -> bool {
+        let loses = |copies: &Copies| copies.tail().path_loses();
+        self.copies.get().is_some_and(loses)
     }
 
     fn is_early(&mut self, policy: &Redundancy) -> bool {
-        let loses = self.has_seen_loss();
+        let loses = self.path_loses();
         self.copies.edit().is_early(policy, loses)
     }
 
@@ -361,7 +366,7 @@ mod tests {
             let copied = (0..count).filter(|_| copies.may_copy_repair());
             copied.count()
         };
-        assert_eq!(repairs(100), 32);
+        assert_eq!(repairs(200), 128);
         assert_eq!(repairs(1), 0);
         for _ in 0..16 {
             copies.allow_repair();

@@ -7,6 +7,7 @@ use windlass_cc::{ByteRate, Catalog, Controller, SettingsByName};
 
 use super::Flow;
 use super::copies::Sequel;
+use super::tail::Tail;
 use crate::Pkt;
 use crate::admission::Bucket;
 
@@ -54,6 +55,20 @@ impl Flow {
     pub(crate) fn restore_sequel(&mut self, sequel: Sequel) {
         if sequel != Sequel::default() {
             self.copies.edit().restore_sequel(sequel);
+        }
+    }
+
+    /// How far the copies of the end of a message are: not in format 5.
+    pub(crate) fn tail(&self) -> Tail {
+        self.copies
+            .get()
+            .map_or(Tail::default(), |copies| *copies.tail())
+    }
+
+    /// Puts it back.
+    pub(crate) fn restore_tail(&mut self, tail: Tail) {
+        if tail != Tail::default() {
+            *self.copies.edit().tail_mut() = tail;
         }
     }
 

@@ -78,6 +78,7 @@ pub use limited_by::LimitedBy;
 use pace::Pacer;
 use scoreboard::Scoreboard;
 use sender_view::SenderView;
+pub(crate) use tail::Tail;
 use train::Train;
 pub use watched::{HeldBack, Watched};
 

@@ -142,11 +142,12 @@ impl Flow {
         match self.pacing.limited_by {
             LimitedBy::Pacing | LimitedBy::Guess => Maybe::some(self.pacing.pacer.next),
             LimitedBy::Tenant => self.pacing.turn,
-            LimitedBy::Sender | LimitedBy::Cwnd => {
-                self.copies.get().and_then(Copies::poll_at).into()
+            LimitedBy::Sender => self.copies.get().and_then(Copies::poll_at).into(),
+            LimitedBy::Cwnd if self.path_loses() => {
+                self.copies.get().and_then(Copies::planned_at).into()
             }
             LimitedBy::Receiver if self.board.inflight() == 0 => self.timers.persist_at,
-            LimitedBy::Receiver => Maybe::NONE,
+            LimitedBy::Receiver | LimitedBy::Cwnd => Maybe::NONE,
         }
     }
 }

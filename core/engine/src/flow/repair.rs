@@ -25,6 +25,7 @@ impl Flow {
             return;
         };
         self.host.lost(ack, len, range);
+        self.note_loss();
         self.cold.tally_mut().lost += 1;
         ctx.counters.lost += 1;
     }

@@ -55,8 +55,8 @@ impl Flow {
                 self.send_copies(ctx);
                 self.send_tail(ctx);
             }
-            // While the window waits for a repair, the path is idle.
-            LimitedBy::Cwnd => self.send_copies(ctx),
+            // While the window waits for a repair, a path that is nobody else's is idle.
+            LimitedBy::Cwnd if self.path_loses() => self.send_copies(ctx),
             _ => {}
         }
         self.note_usage(ctx);

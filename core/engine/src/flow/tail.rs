@@ -8,7 +8,7 @@ use windlass_cc::{Nanos, bytes_over};
 use windlass_wire::{Flags, parse};
 
 use super::Flow;
-use super::copies::{COPIED_LOSS_PARTS, Planned};
+use super::copies::{COPIED_LOSS_PARTS, Planned, QUEUE_RTT_PARTS};
 use crate::Pool;
 use crate::context::Context;
 use crate::maybe::Maybe;
@@ -23,7 +23,7 @@ const FULL_RTT_PARTS: Nanos = 2;
 
 /// How far the copies of one tail have come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Tail {
+pub(crate) struct Tail {
     /// Where it ends. If more is sent, another tail begins.
     end: u64,
     /// Its sender had no more to send: what ends here is the end of a message.
@@ -36,8 +36,8 @@ pub(super) struct Tail {
     at: Maybe,
     /// Copies of all tails.
     sent: u32,
-    /// A copy, of whatever kind, has arrived in place of its segment.
-    has_mended: bool,
+    /// Segments were lost, or their copies arrived in their place, while no queue showed.
+    path_loses: bool,
 }
 
 impl Tail {
@@ -45,8 +45,8 @@ impl Tail {
         self.at.get()
     }
 
-    pub(super) fn has_mended(&self) -> bool {
-        self.has_mended
+    pub(super) fn path_loses(&self) -> bool {
+        self.path_loses
     }
 
     pub(super) fn is_within_budget(&self, first_transmissions: u32) -> bool {
@@ -100,7 +100,7 @@ impl Flow {
     fn may_copy_tail(&self) -> bool {
         self.verdict.redundancy.first_segments > 0
             && self.board.inflight() > 0
-            && self.has_seen_loss()
+            && self.path_loses()
             && !self.has_lost(COPIED_LOSS_PARTS)
             && self.timers.unanswered == 0
             && self.in_charge()
@@ -160,10 +160,12 @@ impl Flow {
         }
     }
 
-    /// A segment was lost, and its copy has arrived.
-    pub(super) fn note_mended(&mut self) {
-        if let Some(copies) = self.copies.edit_known() {
-            copies.tail_mut().has_mended = true;
+    /// A segment was lost, or its copy has arrived in its place. A full queue is no path that loses: others would pay for copies there.
+    pub(super) fn note_loss(&mut self) {
+        if !self.queue_shows(QUEUE_RTT_PARTS)
+            && let Some(copies) = self.copies.edit_known()
+        {
+            copies.tail_mut().path_loses = true;
         }
     }
 }
