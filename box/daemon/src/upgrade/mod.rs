@@ -120,7 +120,7 @@ mod tests {
                 Engine::STATE_FORMAT,
                 DRIVER_FORMAT
             ),
-            (4, 5, 1)
+            (5, 6, 1)
         );
         for said in SAID {
             let understood: Message =

@@ -33,21 +33,10 @@ const REMEMBERED_COPIES: usize = 1024;
 const ROOMY_RTT_MIN: Nanos = 96 * MILLISECOND;
 
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-pub(super) struct Planned {
+struct Planned {
     start: u64,
     due: Nanos,
     repair: bool,
-}
-
-impl Planned {
-    /// A copy of the segment at `start` that leaves now, whatever is planned.
-    pub(super) fn of_tail(start: u64, now: Nanos) -> Planned {
-        Planned {
-            start,
-            due: now,
-            repair: false,
-        }
-    }
 }
 
 /// What becomes of copies that have left.
@@ -103,8 +92,9 @@ impl Copies {
     }
 
     /// Of what was sent last, one more copy may be sent.
-    pub(super) fn tail_is_within_budget(&self) -> bool {
-        self.sequel.tail.is_within_budget(self.first_segments_seen)
+    pub(super) fn tail_is_within_budget(&self, policy: &Redundancy) -> bool {
+        let seen = self.first_segments_seen;
+        self.is_within_budget(policy) && self.sequel.tail.is_within_budget(seen)
     }
 
     /// A DSACK of what lies between the two is about a copy, and not about a needless retransmission. Each copy has one.
@@ -138,7 +128,7 @@ impl Copies {
         self.first_segments_seen = u32::try_from(segments).unwrap_or(u32::MAX);
     }
 
-    /// Of early copies, one more may be sent.
+    /// Of copies that are not of repairs, one more may be sent.
     fn is_within_budget(&self, policy: &Redundancy) -> bool {
         self.early_sent * 1000
             <= u64::from(self.first_segments_seen) * u64::from(policy.budget_permille)
@@ -262,7 +252,7 @@ impl Flow {
             copies.planned.pop_front();
             let within_budget = next.repair || copies.is_within_budget(&self.verdict.redundancy);
             if within_budget && self.may_copy(next) {
-                self.send_copy(ctx, next);
+                self.send_copy(ctx, next.start, next.repair);
             }
         }
     }
@@ -301,8 +291,13 @@ impl Flow {
     /// The copy takes the place of the packet in RACK's order: until it has had its time, the
     /// segment is not lost. All samples are of the packet itself, which is the one that arrives
     /// first unless it was lost.
-    pub(super) fn send_copy<P: Pool>(&mut self, ctx: &mut Context<'_, P>, next: Planned) {
-        let Some(index) = self.board.index_of(next.start) else {
+    pub(super) fn send_copy<P: Pool>(
+        &mut self,
+        ctx: &mut Context<'_, P>,
+        start: u64,
+        repair: bool,
+    ) {
+        let Some(index) = self.board.index_of(start) else {
             return;
         };
         self.refresh(ctx, index, true);
@@ -321,7 +316,7 @@ impl Flow {
         let copies = self.copies.edit();
         copies.remember(start, end);
         copies.sent = copies.sent.saturating_add(1);
-        copies.early_sent += u64::from(!next.repair);
+        copies.early_sent += u64::from(!repair);
         let tally = self.cold.tally_mut();
         tally.copies += 1;
         tally.copied_bytes += len;
@@ -373,6 +368,21 @@ mod tests {
         }
         let copied = (0..9).filter(|_| copies.may_copy_repair());
         assert_eq!(copied.count(), 2, "one for eight that have left");
+    }
+
+    #[test]
+    fn the_budget_of_the_policy_holds_for_ends_of_messages_too() {
+        let policy = |budget_permille| Redundancy {
+            budget_permille,
+            ..Redundancy::EARLY
+        };
+        let copies = Copies {
+            first_segments_seen: 1000,
+            early_sent: 51,
+            ..Copies::default()
+        };
+        assert!(!copies.tail_is_within_budget(&policy(50)));
+        assert!(copies.tail_is_within_budget(&policy(51)));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use windlass_cc::{Nanos, bytes_over};
 use windlass_wire::{Flags, parse};
 
 use super::Flow;
-use super::copies::{COPIED_LOSS_PARTS, Planned, QUEUE_RTT_PARTS};
+use super::copies::{COPIED_LOSS_PARTS, QUEUE_RTT_PARTS};
 use crate::Pool;
 use crate::context::Context;
 use crate::maybe::Maybe;
@@ -91,7 +91,7 @@ impl Flow {
             let piece = self.board.piece(index);
             let (start, len) = (piece.start, piece.len());
             self.copies.edit().tail_mut().note_copy(start, len);
-            self.send_copy(ctx, Planned::of_tail(start, ctx.now));
+            self.send_copy(ctx, start, false);
         }
         Maybe::NONE
     }
@@ -131,7 +131,8 @@ impl Flow {
         let srtt = self.host.path().srtt;
         let room = self.roomy_bdp().checked_sub(self.board.inflight())?;
         let copies = self.copies.edit();
-        if !copies.tail().ends_message || !copies.tail_is_within_budget() {
+        let within_budget = copies.tail_is_within_budget(&self.verdict.redundancy);
+        if !copies.tail().ends_message || !within_budget {
             return None;
         }
         let tail = copies.tail_mut();
