@@ -46,12 +46,7 @@ fn wait_governed(daemon: &Daemon, all: usize) -> Duration {
 fn a_stranger_is_governed_once_it_is_understood() {
     let Some(lab) = lab() else { return };
     let address = SocketAddr::new([10, 77, 0, 1].into(), 8001);
-    // The interfaces are in a bridge before there is a box.
-    lab.middle(&["link", "add", "lan0", "type", "bridge"]);
-    for port in ["m0", "m1"] {
-        lab.middle(&["link", "set", port, "master", "lan0"]);
-    }
-    lab.middle(&["link", "set", "lan0", "up"]);
+    lab.bridge_before_the_box();
     let listener = lab.spawn("a", move || TcpListener::bind(address).unwrap());
     let listener = listener.join().unwrap();
     thread::spawn(move || {

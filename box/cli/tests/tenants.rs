@@ -1,4 +1,5 @@
-//! What a tenant sends without TCP counts against its limit: datagrams of a real socket, beside a download. Needs root.
+//! What a tenant sends outside of governed flows counts against its limit: datagrams of a real socket, and a connection that
+//! was there before Windlass. Needs root.
 
 #[allow(dead_code)]
 mod netns;
@@ -94,10 +95,10 @@ fn receive(to: &UdpSocket, received: &AtomicU64, over: &AtomicBool) {
     }
 }
 
-fn config(lab: &Lab, mode: &str) -> PathBuf {
+fn config(lab: &Lab, mode: &str, counts: &str) -> PathBuf {
     let file = lab.folder.path().join("windlass.toml");
     let text = format!(
-        "version = 1\n[[tenant]]\nname = \"blue\"\nprefixes = [\"10.77.0.1/32\"]\ncap_mbit = 40\nnon_tcp = \"limit\"\n\
+        "version = 1\n[[tenant]]\nname = \"blue\"\nprefixes = [\"10.77.0.1/32\"]\ncap_mbit = 40\n{counts} = \"limit\"\n\
          [[rule]]\nalgorithm = \"cubic\"\nmode = \"{mode}\"\n"
     );
     fs::write(&file, text).unwrap();
@@ -117,7 +118,7 @@ fn datagrams_count_against_the_limit_of_a_tenant() {
         &["--inside", "m0", "--outside", "m1", "--io", "packet"],
     ] {
         let Some(lab) = lab() else { return };
-        let file = config(&lab, "enforce");
+        let file = config(&lab, "enforce", "non_tcp");
         let started = [how, &["--config", file.to_str().unwrap()]].concat();
         let daemon = Daemon::with(&lab, &started);
         let flood = Flood::start(&lab);
@@ -147,7 +148,7 @@ fn datagrams_count_against_the_limit_of_a_tenant() {
         assert_eq!(daemon.counter("engine", "non_tcp_dropped"), dropped);
         assert!(dropped > 1_000, "{tenants}");
         // Where nothing is enforced, nothing is dropped.
-        let file = config(&lab, "observe");
+        let file = config(&lab, "observe", "non_tcp");
         daemon.ask(&["policy", "apply", file.to_str().unwrap()]);
         thread::sleep(Duration::from_millis(100));
         let flood = Flood::start(&lab);
@@ -156,4 +157,34 @@ fn datagrams_count_against_the_limit_of_a_tenant() {
         assert!(free > 2.0 * CAP, "{free} B/s");
         assert_eq!(daemon.counter("engine", "non_tcp_dropped"), before);
     }
+}
+
+/// Nobody has seen its SYN, so nobody governs it.
+#[test]
+fn a_connection_from_before_counts_against_the_limit_of_a_tenant() {
+    let Some(lab) = lab() else { return };
+    lab.bridge_before_the_box();
+    let transfer = Transfer::start(&lab, 8001);
+    transfer.wait_for(1);
+    let file = config(&lab, "enforce", "unknown_tcp");
+    let started = [&PLACE[..], &["--config", file.to_str().unwrap()]].concat();
+    let daemon = Daemon::with(&lab, &started);
+    thread::sleep(Duration::from_millis(500));
+    let rate = || {
+        let (began, before) = (Instant::now(), transfer.received());
+        thread::sleep(WHILE);
+        (transfer.received() - before) as f64 / began.elapsed().as_secs_f64()
+    };
+    let bounded = rate();
+    // A sender that loses what is beyond the cap reacts as its algorithm wants.
+    assert!((0.01 * CAP..1.03 * CAP).contains(&bounded), "{bounded} B/s");
+    assert!(daemon.counter("engine", "ungoverned_dropped") > 0);
+    assert_eq!(daemon.counter("engine", "flows_governed"), 0);
+    let file = config(&lab, "observe", "unknown_tcp");
+    daemon.ask(&["policy", "apply", file.to_str().unwrap()]);
+    thread::sleep(Duration::from_millis(500));
+    let free = rate();
+    eprintln!("{bounded:.0} B/s at a cap of {CAP:.0}, {free:.0} without");
+    assert!(free > 2.0 * CAP, "{free} B/s");
+    transfer.finish();
 }

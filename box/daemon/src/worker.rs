@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError};
 use std::time::Duration;
 
-use windlass_engine::{Engine, Nanos, Pkt, Senders, Side, Tx};
+use windlass_engine::{Engine, Nanos, Pkt, Side, Tx};
 use windlass_io::{Driver, monotonic_ns};
 use windlass_record::{Mark, Part, Tape};
 
@@ -374,9 +374,9 @@ impl<D: Driver> Worker<D> {
         }
     }
 
-    /// Packets that policy bounds, though they are not TCP, must come here.
+    /// Packets that policy bounds, though they belong to no flow, must come here.
     fn bound(&mut self) {
-        let senders: Vec<Senders> = self.engine.bounded_senders().collect();
+        let senders: Vec<_> = self.engine.bounded_senders().collect();
         self.driver.bound(&senders);
     }
 

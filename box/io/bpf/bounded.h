@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR GPL-2.0-only */
-/* Whose packets without TCP are taken: they count against the limit of a tenant. */
+/* Whose packets are taken that belong to no followed connection: they count against the limit of a tenant. */
 #ifndef WINDLASS_BOUNDED_H
 #define WINDLASS_BOUNDED_H
 

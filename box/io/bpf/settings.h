@@ -19,9 +19,13 @@ enum {
 	PREFIX_SYN_NS,	/* time of one SYN at the rate of a source prefix, ns; 0: any rate */
 	SEED,		/* keeps others from choosing who shares a share */
 	STRANGER_NS,	/* time of one packet of unknown connections, ns; 0: none is taken */
-	BOUNDS,		/* 1: `bounded` is looked at for packets without TCP */
+	BOUNDS,		/* what `bounded` is looked at for: BOUNDS_NON_TCP, BOUNDS_UNKNOWN_TCP */
 	CONTROL_ENTRIES,
 };
+
+/* Bits of BOUNDS; src/program/switches.rs: bound. */
+#define BOUNDS_NON_TCP 1
+#define BOUNDS_UNKNOWN_TCP 2
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -46,7 +46,7 @@ static __always_inline int take(struct xdp_md *ctx, __u32 socket)
 	return verdict;
 }
 
-/* A packet that is no TCP segment, and counts against a limit. */
+/* A packet that belongs to no followed connection, and counts against a limit. */
 static __always_inline int take_bounded(struct xdp_md *ctx, const struct frame *frame, __u32 socket)
 {
 	if (is_local(frame->begin))
@@ -78,7 +78,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 			unfollow(&segment);
 		return pass(PASSED_BYPASS);
 	}
-	if ((why == NOT_TCP || why == FRAGMENT) && setting(BOUNDS) && is_bounded(&segment.net))
+	if ((why == NOT_TCP || why == FRAGMENT) && (setting(BOUNDS) & BOUNDS_NON_TCP) && is_bounded(&segment.net))
 		return take_bounded(ctx, &frame, socket);
 	if (why)
 		return pass_unparsed(why);
@@ -92,6 +92,8 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	number = find_followed(&segment);
 	follows = number || setting(ALL_FLOWS);
 	begins = tcp->syn && !tcp->ack && !tcp->rst;
+	if (!follows && !tcp->syn && (setting(BOUNDS) & BOUNDS_UNKNOWN_TCP) && is_bounded(&segment.net))
+		return take_bounded(ctx, &frame, socket);
 	if (!follows && !begins && (tcp->syn || tcp->fin || tcp->rst || !is_watched(socket)))
 		return pass(PASSED_NOT_FOLLOWED);
 	if (!is_read(ctx->rx_queue_index, follows, number ? *number : NO_NUMBER))

@@ -3,7 +3,7 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use windlass_engine::{Nanos, Pkt, Pool, Room, Senders, Side, Tx};
+use windlass_engine::{Bounds, Nanos, Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats};
@@ -90,7 +90,7 @@ impl Driver for AnyDriver {
     fn follows(&self, key: &FlowKey) -> bool {
         each!(self, d => d.follows(key))
     }
-    fn bound(&mut self, senders: &[Senders]) {
+    fn bound(&mut self, senders: &[(Senders, Bounds)]) {
         each!(self, d => d.bound(senders));
     }
     fn limit_syns(&mut self, flood: bool) {

@@ -4,7 +4,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 
 use serde::{Deserialize, Serialize};
-use windlass_engine::{Pkt, Pool, Room, Senders, Side, Tx};
+use windlass_engine::{Bounds, Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_metric::totals;
 use windlass_wire::FlowKey;
 
@@ -41,9 +41,10 @@ pub trait Driver: Pool {
     fn follows(&self, _key: &FlowKey) -> bool {
         true
     }
-    /// From now on packets without TCP of these senders come here too, and of no others. Those that the kernel has no room
+    /// From now on packets of these senders come here too that belong to no followed connection, and of no others: what the
+    /// bounds name, of all of them. Those that the kernel has no room
     /// for are counted ([`FrameStats::not_bounded`]): theirs go by. No effect on drivers that stand instead of a bridge.
-    fn bound(&mut self, _senders: &[Senders]) {}
+    fn bound(&mut self, _senders: &[(Senders, Bounds)]) {}
     /// A flood is on: a tenth of [`Follows::syns_per_second`] is taken; or it is over. No effect on drivers that
     /// stand instead of a bridge.
     fn limit_syns(&mut self, flood: bool);

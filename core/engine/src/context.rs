@@ -8,9 +8,9 @@ use crate::admission::{BUCKETS, Bucket};
 use crate::decide::{Decide, Generation};
 use crate::decision::{Fate, Why};
 use crate::notice::Notices;
-use crate::tenants::Account;
+use crate::tenants::{Account, Bounded};
 use crate::verdicts::Verdicts;
-use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, Tx, TxChecksum};
+use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, TenantId, Tx, TxChecksum};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
@@ -84,6 +84,8 @@ pub(crate) struct Context<'a, P: Pool> {
     pub limits: &'a Limits,
     /// By [`crate::TenantId`].
     pub tenants: &'a mut [Account],
+    /// Whose packets count against the limits of tenants although they belong to no flow.
+    pub bounded: &'a Bounded,
     /// What is held for repair by all flows.
     pub held: &'a mut Held,
     pub policy: &'a dyn Decide,
@@ -105,6 +107,29 @@ impl<P: Pool> Context<'_, P> {
         self.counters.pass(reason);
         self.fate = Fate::Passed;
         self.passed = Some(reason);
+    }
+
+    /// Whether a segment of no flow may go on. If its tenant bounds such segments, it counts against the limit, unless policy
+    /// itself leaves its connection alone.
+    pub(crate) fn fits_unknown(&mut self, segment: &Segment, reason: PassReason) -> bool {
+        let wanted = matches!(
+            reason,
+            PassReason::Policy | PassReason::Bypass | PassReason::Closed
+        );
+        if wanted || self.bounded.is_empty() {
+            return true;
+        }
+        let bounded = self.bounded;
+        let tenant = bounded.tenant_of(segment.key.src, |bounds| bounds.unknown_tcp);
+        self.fits(tenant, segment.payload_len)
+    }
+
+    /// Whether so much payload of a tenant may go on, against whose limit it counts then.
+    pub(crate) fn fits(&mut self, tenant: Option<TenantId>, payload_len: u32) -> bool {
+        let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
+        account.is_none_or(|account| {
+            payload_len == 0 || account.take_now(self.now, u64::from(payload_len))
+        })
     }
 
     /// Frees the packet that has come: this is what becomes of it.

@@ -199,7 +199,7 @@ totals! {
         counter marked_bytes_heard, Bytes;
         /// Packets of senders beyond the edge that they had been shown, dropped.
         counter policed, One;
-        /// Packets of connections that cannot be governed, dropped because policy limits or forbids them (`ungoverned`).
+        /// Packets of connections that cannot be governed, dropped because policy limits or forbids them (`ungoverned`, `unknown_tcp`).
         counter ungoverned_dropped, One;
         /// Packets without TCP, and fragments, dropped because they were beyond the limit of their sender's tenant (`non_tcp`).
         counter non_tcp_dropped, One;

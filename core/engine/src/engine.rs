@@ -24,7 +24,7 @@ use crate::decision::{Decision, Fate};
 use crate::maybe::Maybe;
 use crate::notice::Notices;
 use crate::port::is_undamaged;
-use crate::tenants::{self, Account, NonTcp};
+use crate::tenants::{self, Account, Bounded};
 use crate::verdicts::Verdicts;
 use crate::wheel::Wheel;
 use crate::{Histograms, Limits, Nanos, Notice, Pkt, Pool, Side, Tx};
@@ -61,7 +61,7 @@ pub struct Engine {
     histograms: Box<Histograms>,
     held: Held,
     tenants: Vec<Account>,
-    non_tcp: NonTcp,
+    bounded: Bounded,
     told: Told,
     seed: u64,
     /// Connections in mid-flow that are watched; `None`: none is.
@@ -110,7 +110,7 @@ impl Engine {
         news.notices.take_up(policy.edition());
         Engine {
             tenants: tenants::open(&tenants, &[]),
-            non_tcp: NonTcp::of(&tenants),
+            bounded: Bounded::of(&tenants),
             policy,
             verdicts: Verdicts::default(),
             generation: Generation::default(),
@@ -282,7 +282,7 @@ impl Engine {
         };
         match admitted {
             Ok(index) => self.hand_to_half_open(now, index, packet, pool, out),
-            Err(reason) => Some(self.pass(reason, from, segment, pkt, pool, out, now)),
+            Err(reason) => Some(self.pass_unknown(reason, packet, pool, out, now)),
         }
     }
 
@@ -435,6 +435,7 @@ impl Engine {
             limits: &self.limits,
             held: &mut self.held,
             tenants: &mut self.tenants,
+            bounded: &self.bounded,
             policy: &*self.policy,
             verdicts: &mut self.verdicts,
             generation: self.generation,

@@ -43,5 +43,5 @@ pub use histograms::Histograms;
 pub use limits::Limits;
 pub use notice::{HandBack, Happened, Notice};
 pub use port::{Pkt, Pool, Room, Side, Tx, TxChecksum};
-pub use tenants::{Senders, Tenant, TenantId, TenantInfo};
+pub use tenants::{Bounds, Senders, Tenant, TenantId, TenantInfo};
 pub use windlass_cc::{AlgorithmId, Nanos, Phase};

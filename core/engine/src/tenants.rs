@@ -17,8 +17,24 @@ pub struct Tenant {
     pub cap: Option<ByteRate>,
     /// Whose packets are its own.
     pub senders: Vec<Senders>,
-    /// What they send without TCP counts against the limit, and what goes beyond is dropped.
-    pub bounds_non_tcp: bool,
+    /// What else of theirs counts against the limit. What goes beyond is dropped.
+    pub bounds: Bounds,
+}
+
+/// What counts against the limit of a tenant beside its governed flows.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Bounds {
+    /// Packets without TCP.
+    pub non_tcp: bool,
+    /// Segments of connections that Windlass does not know, or has let go of.
+    pub unknown_tcp: bool,
+}
+
+impl Bounds {
+    /// Something does.
+    pub fn any(self) -> bool {
+        self.non_tcp || self.unknown_tcp
+    }
 }
 
 /// Addresses that begin alike.
@@ -39,23 +55,23 @@ impl Senders {
     }
 }
 
-/// Whose packets without TCP are bounded: all tenants' senders in their order, or none if no tenant wants it.
+/// Whose packets are bounded that belong to no flow: all tenants' senders in their order, or none if no tenant wants it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct NonTcp {
-    owners: Vec<(Senders, TenantId, bool)>,
+pub(crate) struct Bounded {
+    owners: Vec<(Senders, TenantId, Bounds)>,
 }
 
-impl NonTcp {
-    pub(crate) fn of(tenants: &[Tenant]) -> NonTcp {
-        if !tenants.iter().any(|tenant| tenant.bounds_non_tcp) {
-            return NonTcp::default();
+impl Bounded {
+    pub(crate) fn of(tenants: &[Tenant]) -> Bounded {
+        if !tenants.iter().any(|tenant| tenant.bounds.any()) {
+            return Bounded::default();
         }
         let owned = |(index, tenant): (usize, &Tenant)| {
-            let (id, bounded) = (TenantId(index as u16), tenant.bounds_non_tcp);
-            let owned = |senders: &Senders| (*senders, id, bounded);
+            let (id, bounds) = (TenantId(index as u16), tenant.bounds);
+            let owned = |senders: &Senders| (*senders, id, bounds);
             tenant.senders.iter().map(owned).collect::<Vec<_>>()
         };
-        NonTcp {
+        Bounded {
             owners: tenants.iter().enumerate().flat_map(owned).collect(),
         }
     }
@@ -64,16 +80,21 @@ impl NonTcp {
         self.owners.is_empty()
     }
 
-    /// Those that are bounded.
-    pub(crate) fn bounded(&self) -> impl Iterator<Item = Senders> {
-        let bounded = self.owners.iter().filter(|(.., bounded)| *bounded);
-        bounded.map(|(senders, ..)| *senders)
+    /// Those that are bounded, in one way or the other.
+    pub(crate) fn senders(&self) -> impl Iterator<Item = (Senders, Bounds)> {
+        let bounded = self.owners.iter().filter(|(.., bounds)| bounds.any());
+        bounded.map(|(senders, _, bounds)| (*senders, *bounds))
     }
 
-    /// The tenant of `sender`, if it is bounded: the first whose senders it is among, as for flows.
-    pub(crate) fn tenant_of(&self, sender: Addr) -> Option<TenantId> {
+    /// The tenant of `sender`, if what `counts` picks is bounded: the first whose senders it is among, as for flows.
+    pub(crate) fn tenant_of(
+        &self,
+        sender: Addr,
+        counts: impl Fn(Bounds) -> bool,
+    ) -> Option<TenantId> {
         let owner = self.owners.iter().find(|(all, ..)| all.contain(sender));
-        owner.filter(|(.., bounded)| *bounded).map(|(_, id, _)| *id)
+        let owner = owner.filter(|(.., bounds)| counts(*bounds));
+        owner.map(|(_, id, _)| *id)
     }
 }
 
@@ -199,7 +220,7 @@ mod tests {
             name: "blue".to_owned(),
             cap,
             senders: Vec::new(),
-            bounds_non_tcp: false,
+            bounds: Bounds::default(),
         };
         Account::new(tenant)
     }
@@ -247,13 +268,13 @@ mod tests {
             name: "green".to_owned(),
             cap: None,
             senders: Vec::new(),
-            bounds_non_tcp: false,
+            bounds: Bounds::default(),
         };
         let blue = Tenant {
             name: "blue".to_owned(),
             cap: Some(7),
             senders: Vec::new(),
-            bounds_non_tcp: false,
+            bounds: Bounds::default(),
         };
         let after = open(&[green, blue], &before);
         assert_eq!((after[0].info.bytes_sent, after[1].info.bytes_sent), (0, 9));
@@ -262,26 +283,33 @@ mod tests {
 
     #[test]
     fn a_sender_is_the_first_tenants_that_has_it() {
-        let tenant = |name: &str, first: [u8; 4], bits: u32, bounds_non_tcp| Tenant {
+        let tenant = |name: &str, first: [u8; 4], bits: u32, non_tcp| Tenant {
             name: name.to_owned(),
             cap: Some(5),
             senders: vec![Senders {
                 first: std::net::Ipv4Addr::from(first).into(),
                 bits: 96 + bits,
             }],
-            bounds_non_tcp,
+            bounds: Bounds {
+                non_tcp,
+                unknown_tcp: false,
+            },
         };
         let tenants = [
             tenant("part", [10, 1, 0, 0], 16, false),
             tenant("all", [10, 0, 0, 0], 8, true),
         ];
-        let non_tcp = NonTcp::of(&tenants);
-        let of = |addr: [u8; 4]| non_tcp.tenant_of(std::net::Ipv4Addr::from(addr).into());
+        let bounded = Bounded::of(&tenants);
+        let owner = |addr: [u8; 4], counts: fn(Bounds) -> bool| {
+            bounded.tenant_of(std::net::Ipv4Addr::from(addr).into(), counts)
+        };
+        let of = |addr| owner(addr, |bounds| bounds.non_tcp);
         assert_eq!(of([10, 1, 2, 3]), None);
         assert_eq!(of([10, 2, 2, 3]), Some(TenantId(1)));
         assert_eq!(of([11, 2, 2, 3]), None);
-        assert_eq!(non_tcp.bounded().count(), 1);
-        assert!(NonTcp::of(&tenants[..1]).is_empty());
+        assert_eq!(owner([10, 2, 2, 3], |bounds| bounds.unknown_tcp), None);
+        assert_eq!(bounded.senders().count(), 1);
+        assert!(Bounded::of(&tenants[..1]).is_empty());
         let every_v6 = Senders {
             first: Addr(0),
             bits: 0,

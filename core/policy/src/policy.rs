@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use windlass_engine::{
-    Arm, Choice, Comparison, Decide, Drawn, Edition, LivePath, Mode, Nanos, Side, Tenant, TenantId,
-    Transfer, Verdict,
+    Arm, Bounds, Choice, Comparison, Decide, Drawn, Edition, LivePath, Mode, Nanos, Side, Tenant,
+    TenantId, Transfer, Verdict,
 };
 use windlass_wire::{Addr, FlowKey};
 
@@ -322,7 +322,10 @@ impl Decide for Policy {
         };
         let enforced = self.rules.iter().any(enforces);
         let told = |owner: &Owner| Tenant {
-            bounds_non_tcp: owner.tenant.bounds_non_tcp && enforced,
+            bounds: match enforced {
+                true => owner.tenant.bounds,
+                false => Bounds::default(),
+            },
             ..owner.tenant.clone()
         };
         self.tenants.iter().map(told).collect()

@@ -1,10 +1,10 @@
 //! `[[tenant]]`: whose flows they are, and what they may send in all.
 
-use windlass_engine::{Tenant, TenantId};
+use windlass_engine::{Bounds, Tenant, TenantId};
 
 use crate::error::{Wrong, suggest};
 use crate::prefix::Prefix;
-use crate::read::Value;
+use crate::read::{Section, Value};
 use crate::rule;
 
 /// Most tenants of a file.
@@ -16,10 +16,10 @@ const CAP_MAX_MBIT: f64 = 1e6;
 /// Packets in a turn at most: a box always has ten waiting of a sender that is held back.
 const PRIORITY_MAX: u64 = 10;
 
-/// Prefixes of all tenants, where one of them limits what is no TCP.
-const NON_TCP_PREFIXES_MAX: usize = 1024;
-/// Whether it does.
-const NON_TCP: [(&str, bool); 2] = [("pass", false), ("limit", true)];
+/// Prefixes of all tenants, where one of them limits what belongs to no flow.
+const BOUNDED_PREFIXES_MAX: usize = 1024;
+/// Whether something counts against the limit.
+const COUNTS: [(&str, bool); 2] = [("pass", false), ("limit", true)];
 
 /// A tenant, and where its senders are.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -50,23 +50,24 @@ pub(crate) fn read(value: Value<'_>, tenants: &mut Vec<Owner>) -> Result<(), Wro
             Some(value) => rule::list(value, "[\"10.0.0.0/8\"]", rule::prefix)?,
             None => Vec::new(),
         };
-        let bounds_non_tcp = match section.take("non_tcp") {
-            Some(value) => non_tcp(value, cap.is_some() && !prefixes.is_empty())?,
-            None => false,
+        let can = cap.is_some() && !prefixes.is_empty();
+        let bounds = Bounds {
+            non_tcp: counts(&mut section, "non_tcp", can)?,
+            unknown_tcp: counts(&mut section, "unknown_tcp", can)?,
         };
         section.finish()?;
         let tenant = Tenant {
             name,
             cap,
             senders: prefixes.iter().map(Prefix::senders).collect(),
-            bounds_non_tcp,
+            bounds,
         };
         tenants.push(Owner { tenant, prefixes });
-        let bounded = tenants.iter().any(|owner| owner.tenant.bounds_non_tcp);
+        let bounded = tenants.iter().any(|owner| owner.tenant.bounds.any());
         let prefixes: usize = tenants.iter().map(|owner| owner.prefixes.len()).sum();
-        if bounded && prefixes > NON_TCP_PREFIXES_MAX {
+        if bounded && prefixes > BOUNDED_PREFIXES_MAX {
             let what = format!(
-                "more than {NON_TCP_PREFIXES_MAX} prefixes of tenants, with non_tcp = \"limit\": each packet is compared with them"
+                "more than {BOUNDED_PREFIXES_MAX} prefixes of tenants, with non_tcp or unknown_tcp = \"limit\": each packet is compared with them"
             );
             return Err(Wrong::new(span, what, "write fewer and shorter prefixes"));
         }
@@ -74,12 +75,16 @@ pub(crate) fn read(value: Value<'_>, tenants: &mut Vec<Owner>) -> Result<(), Wro
     Ok(())
 }
 
-/// Whether packets without TCP count against the tenant's limit.
-fn non_tcp(value: Value<'_>, can: bool) -> Result<bool, Wrong> {
+/// Whether what `key` names counts against the tenant's limit.
+fn counts(section: &mut Section<'_>, key: &'static str, can: bool) -> Result<bool, Wrong> {
+    let Some(value) = section.take(key) else {
+        return Ok(false);
+    };
     let span = value.span();
-    let limits = value.word(&NON_TCP)?;
+    let limits = value.word(&COUNTS)?;
     if limits && !can {
-        let what = "non_tcp = \"limit\" counts what a tenant's addresses send against its cap";
+        let what =
+            format!("{key} = \"limit\" counts what a tenant's addresses send against its cap");
         let help = "give this [[tenant]] prefixes and a cap_mbit";
         return Err(Wrong::new(span, what, help));
     }

@@ -2,7 +2,7 @@
 //! its tenant allow.
 
 use windlass_cc::AlgorithmId;
-use windlass_engine::{Decide, Limits, Side, Tenant, TenantId, Verdict};
+use windlass_engine::{Bounds, Decide, Limits, Side, Tenant, TenantId, Verdict};
 use windlass_sim::tcp::{EndConfig, ServerAlgorithm};
 use windlass_sim::{Connection, EngineBox, Outcome, Scenario, World, run};
 use windlass_wire::FlowKey;
@@ -169,7 +169,7 @@ impl Decide for Tenants {
             name: name.to_owned(),
             cap,
             senders: Vec::new(),
-            bounds_non_tcp: false,
+            bounds: Bounds::default(),
         };
         vec![tenant("blue", Some(self.blue_cap)), tenant("green", None)]
     }

@@ -1,14 +1,18 @@
 //! The script runner against the box that is not there, against boxes with known faults, and the
 //! scripts of the engine's rules (`scripts/*.wls`) against the engine.
 
+mod row;
+
 use std::path::Path;
 
+use row::Row;
 use windlass_engine::{
-    AlgorithmId, Decide, Feedback, Limits, Mode, Redundancy, Tenant, TenantId, Ungoverned, Verdict,
+    AlgorithmId, Bounds, Decide, Feedback, Limits, Mode, Redundancy, Senders, Tenant, TenantId,
+    Ungoverned, Verdict,
 };
 use windlass_sim::script;
 use windlass_sim::{EngineBox, Middlebox, Nanos, NoBox, Side};
-use windlass_wire::FlowKey;
+use windlass_wire::{Addr, FlowKey};
 
 const HANDSHAKE: &str = "
 option isn server 4294967000
@@ -210,12 +214,19 @@ fn a_folder_of_scripts_is_run() {
     assert!(said.contains("handshake.wls, line "), "{said}");
 }
 
+/// 0.0.0.0/0, as Windlass writes IPv4 addresses.
+const EVERY_IPV4: Senders = Senders {
+    first: Addr(0xffff << 32),
+    bits: 96,
+};
+
 /// One verdict for one direction or for both.
 struct Policy {
     verdict: Verdict,
     both: bool,
     /// Of the one tenant, bytes per second.
     tenant_cap: Option<u64>,
+    bounds: Bounds,
 }
 
 impl Decide for Policy {
@@ -229,8 +240,8 @@ impl Decide for Policy {
         Vec::from_iter(cap.is_some().then_some(Tenant {
             name,
             cap,
-            senders: Vec::new(),
-            bounds_non_tcp: false,
+            senders: vec![EVERY_IPV4],
+            bounds: self.bounds,
         }))
     }
 }
@@ -242,6 +253,7 @@ fn engine_for(file: &Path) -> EngineBox {
         verdict: Verdict::enforce(AlgorithmId::Bbr),
         both: false,
         tenant_cap: None,
+        bounds: Bounds::default(),
     };
     let mut limits = Limits::default();
     for line in text.lines().filter_map(|l| l.strip_prefix("# box: ")) {
@@ -254,6 +266,7 @@ fn engine_for(file: &Path) -> EngineBox {
             ["boxes"] => verdict.feedback = Feedback::Boxes,
             ["ungoverned", "drop"] => verdict.ungoverned = Ungoverned::Drop,
             ["ungoverned", "limit"] => verdict.ungoverned = Ungoverned::Limit,
+            ["unknown_tcp", "limit"] => policy.bounds.unknown_tcp = true,
             ["tenant_cap", cap] => {
                 policy.tenant_cap = Some(cap.parse().expect("a number"));
                 verdict.tenant = Some(TenantId(0));
@@ -294,6 +307,17 @@ fn the_engine_keeps_its_rules() {
     let folder = std::env::var("WINDLASS_SCRIPTS").unwrap_or("scripts".into());
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join(folder);
     match script::run_folder(&folder, engine_for) {
+        Ok(files) => assert!(files > 0, "{} holds no scripts", folder.display()),
+        Err(failures) => panic!("\n{failures}"),
+    }
+}
+
+/// What two boxes in a row let the ends see: in the same folder, `row`.
+#[test]
+fn two_boxes_in_a_row_do_not_fight() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scripts/row");
+    let row = |file: &Path| Row::new(engine_for(file), engine_for(file));
+    match script::run_folder(&folder, row) {
         Ok(files) => assert!(files > 0, "{} holds no scripts", folder.display()),
         Err(failures) => panic!("\n{failures}"),
     }

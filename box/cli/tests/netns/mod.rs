@@ -50,6 +50,15 @@ impl Lab {
         lab
     }
 
+    /// The interfaces are in a bridge before there is a box.
+    pub fn bridge_before_the_box(&self) {
+        self.middle(&["link", "add", "lan0", "type", "bridge"]);
+        for port in ["m0", "m1"] {
+            self.middle(&["link", "set", port, "master", "lan0"]);
+        }
+        self.middle(&["link", "set", "lan0", "up"]);
+    }
+
     /// With m alone.
     pub fn bare() -> Lab {
         static NUMBER: AtomicU32 = AtomicU32::new(0);

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 
 use aya::maps::Array;
 use aya::programs::{TestRun, TestRunOptions};
-use windlass_engine::{Senders, Side};
-use windlass_wire::{flow_of, other_packet};
+use windlass_engine::{Bounds, Senders, Side};
+use windlass_wire::{Flags, flow_of, other_packet, parse};
 
 use windlass_metric::Reading;
 
@@ -237,15 +237,8 @@ fn packets_without_tcp_are_taken_of_bounded_senders() {
     let Some(mut bench) = Bench::new() else {
         return;
     };
-    let v4 = Senders {
-        first: std::net::Ipv4Addr::new(192, 0, 2, 0).into(),
-        bits: 96 + 24,
-    };
-    let v6 = Senders {
-        first: std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).into(),
-        bits: 32,
-    };
-    bench.switches.bound(&[v4, v6]).expect("a map");
+    let [v4, v6] = networks();
+    bench.bound(&[v4, v6], NON_TCP);
     let bounded = |frame: &Frame| {
         let other = other_packet(frame.head(), frame.len()).filter(|other| !other.is_icmp());
         other.is_some_and(|other| v4.contain(other.src) || v6.contain(other.src))
@@ -266,7 +259,79 @@ fn packets_without_tcp_are_taken_of_bounded_senders() {
         passed += u32::from(!here);
     }
     assert!(taken > 100 && passed > 100, "{taken} {passed}");
-    bench.switches.bound(&[v6]).expect("a map");
-    bench.switches.bound(&[]).expect("a map");
+    bench.bound(&[v6], NON_TCP);
+    bench.bound(&[], NON_TCP);
     show(&bench.differences(Side::Inside, &frames()));
+}
+
+const NON_TCP: Bounds = Bounds {
+    non_tcp: true,
+    unknown_tcp: false,
+};
+const UNKNOWN_TCP: Bounds = Bounds {
+    non_tcp: false,
+    unknown_tcp: true,
+};
+
+/// Where the frames' senders are.
+fn networks() -> [Senders; 2] {
+    let v4 = Senders {
+        first: std::net::Ipv4Addr::new(192, 0, 2, 0).into(),
+        bits: 96 + 24,
+    };
+    let v6 = Senders {
+        first: std::net::Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0).into(),
+        bits: 32,
+    };
+    [v4, v6]
+}
+
+impl Bench {
+    fn bound(&mut self, senders: &[Senders], bounds: Bounds) {
+        let all: Vec<_> = senders.iter().map(|&senders| (senders, bounds)).collect();
+        self.switches.bound(&all).expect("a map");
+    }
+
+    /// How often a frame would come to a worker while nothing is followed.
+    fn takes_unknown(&mut self, frame: &Frame) -> u64 {
+        let before = self.counters().passed_no_socket;
+        let ran = self.run(Side::Inside, &frame.bytes, frame.first_part);
+        ran.expect("it runs");
+        self.counters().passed_no_socket - before
+    }
+}
+
+/// Segments of connections that nobody follows are taken of those whose limit they count against. A SYN begins one, and is
+/// admitted like any other.
+#[test]
+fn segments_of_unknown_connections_are_taken_of_bounded_senders() {
+    let Some(mut bench) = Bench::new() else {
+        return;
+    };
+    let [v4, v6] = networks();
+    let all = frames().into_iter().chain(mutations().take(MUTATIONS / 50));
+    let followable = |frame: &Frame| counter(frame) == TAKEN;
+    let all: Vec<Frame> = all
+        .filter(followable)
+        .filter(|frame| bench.can_run(frame))
+        .collect();
+    let mut taken = 0;
+    for frame in &all {
+        // What the program does not read are options.
+        let Ok(segment) = parse(frame.head(), frame.len()) else {
+            continue;
+        };
+        let bounded = [v4, v6].iter().any(|all| all.contain(segment.key.src));
+        let wanted = bounded && !segment.flags.has(Flags::SYN);
+        bench.bound(&[v4, v6], UNKNOWN_TCP);
+        assert_eq!(
+            bench.takes_unknown(frame),
+            u64::from(wanted),
+            "{frame:02x?}"
+        );
+        taken += u64::from(wanted);
+        bench.bound(&[v4, v6], NON_TCP);
+        assert_eq!(bench.takes_unknown(frame), 0, "{frame:02x?}");
+    }
+    assert!(taken > 100, "{taken} of {}", all.len());
 }

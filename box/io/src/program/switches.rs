@@ -5,7 +5,7 @@ use std::io;
 
 use aya::maps::lpm_trie::{Key, LpmTrie};
 use aya::maps::{Array, HashMap, Map, MapData, MapError};
-use windlass_engine::{Senders, Side};
+use windlass_engine::{Bounds, Senders, Side};
 use windlass_wire::FlowKey;
 
 use super::QUEUES_PER_SIDE;
@@ -77,9 +77,10 @@ impl Switches {
         all.is_ok_and(|all| all != 0) || !matches!(found, Err(MapError::KeyNotFound))
     }
 
-    /// From now on packets without TCP of these senders, and of no others, are taken.
-    pub(crate) fn bound(&mut self, senders: &[Senders]) -> io::Result<()> {
-        let wanted: Vec<_> = senders.iter().map(senders_key).collect();
+    /// From now on packets of these senders, and of no others, are taken that belong to no followed connection: what the bounds
+    /// of any of them name. Whoever has them knows whose they are.
+    pub(crate) fn bound(&mut self, senders: &[(Senders, Bounds)]) -> io::Result<()> {
+        let wanted: Vec<_> = senders.iter().map(|(all, _)| senders_key(all)).collect();
         let known: Result<Vec<_>, MapError> = self.bounded.keys().collect();
         let known = known.map_err(io::Error::other)?;
         let same = |a: &Key<[u8; 16]>, b: &Key<[u8; 16]>| {
@@ -98,7 +99,10 @@ impl Switches {
                 done => done.map_err(io::Error::other)?,
             }
         }
-        self.set(Control::Bounds, u32::from(!wanted.is_empty()))
+        let any = |counts: fn(&Bounds) -> bool| senders.iter().any(|(_, bounds)| counts(bounds));
+        let non_tcp = u32::from(any(|bounds| bounds.non_tcp));
+        let unknown_tcp = u32::from(any(|bounds| bounds.unknown_tcp));
+        self.set(Control::Bounds, non_tcp | unknown_tcp << 1)
     }
 
     /// SYNs of unknown connections that both sockets of a queue take, a second; 0: any number.

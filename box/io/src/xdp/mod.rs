@@ -11,7 +11,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use serde::{Deserialize, Serialize};
-use windlass_engine::{Nanos, Pkt, Pool, Room, Senders, Side, Tx};
+use windlass_engine::{Bounds, Nanos, Pkt, Pool, Room, Senders, Side, Tx};
 use windlass_wire::{FlowKey, Segment};
 
 use crate::driver::{Driver, DriverStats, FrameStats};
@@ -284,7 +284,7 @@ impl Driver for XdpDriver {
         self.switches.follows(key)
     }
 
-    fn bound(&mut self, senders: &[Senders]) {
+    fn bound(&mut self, senders: &[(Senders, Bounds)]) {
         self.not_bounded += u64::from(self.switches.bound(senders).is_err());
     }
 

@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use windlass_engine::Senders;
+use windlass_engine::{Bounds, Senders};
 use windlass_io::{Driver, DriverConfig, Follows, Prefer};
 
 use crate::lab::{A, B, Forwarder, Lab, config};
@@ -39,9 +39,13 @@ fn datagrams_of_bounded_senders_are_taken_and_arrive() {
         };
         assert_eq!(taken_of_all(), 0);
         let bound = |bits: Option<u32>| {
-            let senders = bits.map(|bits| Senders {
-                first: A.into(),
-                bits: 96 + bits,
+            let senders = bits.map(|bits| {
+                let (first, bits) = (A.into(), 96 + bits);
+                let bounds = Bounds {
+                    non_tcp: true,
+                    unknown_tcp: false,
+                };
+                (Senders { first, bits }, bounds)
             });
             box_.order(move |_, drivers| drivers[0].bound(senders.as_slice()));
         };

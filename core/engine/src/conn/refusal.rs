@@ -3,7 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use super::{Conn, is_syn};
+use super::{Conn, is_syn, ungoverned};
 use crate::context::Context;
 use crate::flow::AHEAD_MAX;
 use crate::{Fate, PassReason, Pkt, Pool, Side};
@@ -63,6 +63,9 @@ impl Conn {
         if unseen || self.doubts_sight(from) {
             self.lose_sight(ctx);
             return self.pass_out_of_sight(ctx, from, segment, pkt);
+        }
+        if self.forbids_answer(ctx, segment) {
+            return ungoverned::swallow(ctx, pkt);
         }
         let mut segment = *segment;
         if let Some(peer) = &mut self.peer {

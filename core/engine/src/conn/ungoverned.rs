@@ -63,7 +63,7 @@ impl Conn {
         reason: PassReason,
     ) -> bool {
         if !PassReason::CHOSEN.contains(&reason) {
-            return true;
+            return ctx.fits_unknown(segment, reason);
         }
         let bound = self.bound(ctx);
         let own = bound[from.index()];
@@ -76,9 +76,19 @@ impl Conn {
         if own.ungoverned != Ungoverned::Limit {
             return true;
         }
-        let account = own.tenant.map(|id| usize::from(id.0));
-        let account = account.and_then(|index| ctx.tenants.get_mut(index));
-        account.is_none_or(|account| account.take_now(ctx.now, u64::from(segment.payload_len)))
+        ctx.fits(own.tenant, segment.payload_len)
+    }
+
+    /// A SYN-ACK that answers no SYN which is known here, where policy lets nobody leave enforcement: one that was dropped, or forgotten
+    /// for another. What its ends agree on is not known. They send their SYNs again.
+    pub(super) fn forbids_answer<P: Pool>(
+        &mut self,
+        ctx: &Context<'_, P>,
+        segment: &Segment,
+    ) -> bool {
+        let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
+        let forbids = |end: Bound| end.ungoverned == Ungoverned::Drop;
+        answers && self.gate.is_none() && self.bound(ctx).into_iter().any(forbids)
     }
 
     /// A SYN by which its sender would leave enforcement: it is signed or has data. It goes nowhere and changes nothing, or whoever

@@ -29,6 +29,29 @@ impl Engine {
         }
     }
 
+    /// A segment of a connection that is not known here goes on, unless it is beyond its tenant's limit.
+    pub(super) fn pass_unknown<P: Pool>(
+        &mut self,
+        reason: PassReason,
+        (from, segment, pkt): (Side, &Segment, Pkt),
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+        now: Nanos,
+    ) -> Decision {
+        let (mut ctx, ..) = self.split(now, pool, out);
+        if ctx.fits_unknown(segment, reason) {
+            return self.pass(reason, from, segment, pkt, pool, out, now);
+        }
+        ctx.counters.ungoverned_dropped += 1;
+        ctx.swallow(pkt, Fate::Ungoverned);
+        Decision {
+            fate: Fate::Ungoverned,
+            reason: Some(reason),
+            headers: 0,
+            standing: None,
+        }
+    }
+
     /// What is no TCP segment, or cannot be read, goes on, unless it is beyond its tenant's limit.
     pub(super) fn take_unparsed<P: Pool>(
         &mut self,
@@ -46,7 +69,7 @@ impl Engine {
             Unparsed::Malformed(_) => PassReason::Malformed,
         };
         let readable = matches!(why, Unparsed::NotTcp | Unparsed::Fragment);
-        if readable && !self.non_tcp.is_empty() && !self.fits_without_tcp(now, pkt, pool) {
+        if readable && !self.bounded.is_empty() && !self.fits_without_tcp(now, pkt, pool) {
             self.counters.non_tcp_dropped += 1;
             pool.free(pkt);
             return Decision {
@@ -72,7 +95,7 @@ impl Engine {
         let Some(packet) = packet.filter(|_| !self.told.bypass) else {
             return true;
         };
-        let tenant = self.non_tcp.tenant_of(packet.src);
+        let tenant = self.bounded.tenant_of(packet.src, |bounds| bounds.non_tcp);
         let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
         // A worker that was late finds many at once that did not come at once.
         let came_at = pool.arrived_at(pkt, now).unwrap_or(now).min(now);

@@ -4,7 +4,7 @@ use super::Engine;
 use crate::Nanos;
 use crate::conn::{Change, Folded};
 use crate::decide::{Decide, Generation};
-use crate::tenants::{self, NonTcp, Senders};
+use crate::tenants::{self, Bounded, Bounds, Senders};
 
 impl Engine {
     /// Puts another policy in charge: of new connections altogether, of those that run in what can
@@ -37,12 +37,12 @@ impl Engine {
         }
         self.half_open.iter_mut().for_each(Folded::forget_drawn);
         self.tenants = tenants;
-        self.non_tcp = NonTcp::of(&told);
+        self.bounded = Bounded::of(&told);
         self.news.notices.take_up(self.policy.edition());
     }
 
-    /// Whose packets without TCP are to come here, since policy bounds them.
-    pub fn bounded_senders(&self) -> impl Iterator<Item = Senders> {
-        self.non_tcp.bounded()
+    /// Whose packets are to come here although they belong to no flow, since policy bounds them.
+    pub fn bounded_senders(&self) -> impl Iterator<Item = (Senders, Bounds)> {
+        self.bounded.senders()
     }
 }

@@ -70,6 +70,12 @@ pub const BAD: &[Bad] = &[
         "did you mean \"limit\"",
     ),
     (
+        "version = 1\n[[tenant]]\nname = \"a\"\nprefixes = [\"10.0.0.0/8\"]\nunknown_tcp = \"limit\"\n",
+        (5, 15),
+        "unknown_tcp = \"limit\" counts what a tenant's addresses send",
+        "prefixes and a cap_mbit",
+    ),
+    (
         "version = 1\n[default]\npolice = 3\n",
         (3, 10),
         "police is true or false",

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use windlass_engine::{Decide, Senders, Side, Tenant, TenantId, Verdict};
+use windlass_engine::{Bounds, Decide, Senders, Side, Tenant, TenantId, Verdict};
 use windlass_sim::Nanos;
 use windlass_wire::{Addr, FlowKey};
 
@@ -30,14 +30,17 @@ impl Decide for Tenants {
     }
 
     fn tenants(&self) -> Vec<Tenant> {
-        let tenant = |name: &str, first: &[Addr], bounds_non_tcp| Tenant {
+        let tenant = |name: &str, first: &[Addr], non_tcp| Tenant {
             name: name.to_owned(),
             cap: Some(CAP),
             senders: first
                 .iter()
                 .map(|&first| Senders { first, bits: 120 })
                 .collect(),
-            bounds_non_tcp,
+            bounds: Bounds {
+                non_tcp,
+                unknown_tcp: false,
+            },
         };
         let v4 = |addr: [u8; 4]| Addr::from(Ipv4Addr::from(addr));
         let v6 = Addr::from(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0));
