@@ -61,6 +61,8 @@ pub struct Shape {
     pub far_box: bool,
     /// Another emulator between the servers and the box.
     pub server_link: bool,
+    /// Of every interface, bytes.
+    pub mtu: u16,
 }
 
 impl Shape {
@@ -71,6 +73,7 @@ impl Shape {
         bridged: true,
         far_box: false,
         server_link: false,
+        mtu: 1500,
     };
 }
 
@@ -100,6 +103,8 @@ pub struct Topology {
     pub near_net: Option<Namespace>,
     /// Where each client runs.
     pub clients: Vec<Namespace>,
+    /// Of every interface, bytes.
+    pub mtu: u16,
 }
 
 impl Topology {
@@ -131,6 +136,7 @@ impl Topology {
             near_net: all.by_ref().next_if(|_| shape.server_link),
             far: all.by_ref().next_if(|_| shape.far_box),
             far_switch: all.next(),
+            mtu: shape.mtu,
         };
         topology.configure(shape)?;
         Ok(topology)
@@ -185,9 +191,10 @@ impl Topology {
         std::thread::sleep(time);
         let host = Host::Server(0);
         let (hardware, middle) = (host.hardware_address(), self.middle.name());
+        let mtu = self.mtu;
         server.ip(&format!(
-            "link add {HOST_INTERFACE} address {hardware} {ONE_QUEUE} type veth \
-             peer name {INSIDE} {ONE_QUEUE} netns {middle}"
+            "link add {HOST_INTERFACE} address {hardware} mtu {mtu} {ONE_QUEUE} type veth \
+             peer name {INSIDE} mtu {mtu} {ONE_QUEUE} netns {middle}"
         ))?;
         bring_up(&self.middle, [INSIDE])?;
         host.configure(server, (0..self.clients.len()).map(Host::Client))
@@ -265,7 +272,10 @@ fn switch_port(server: usize) -> String {
 
 /// The lines of `ip -batch` that make all interfaces.
 fn wires(lab: &str, shape: Shape) -> String {
-    let batch = Batch(lab);
+    let batch = Batch {
+        lab,
+        mtu: shape.mtu,
+    };
     let mut lines = server_wires(&batch, shape);
     lines += &batch.veth(("box", OUTSIDE, ""), ("net", EMULATOR_NEAR));
     if shape.bridged {
@@ -275,7 +285,10 @@ fn wires(lab: &str, shape: Shape) -> String {
 }
 
 /// Lines of `ip -batch`, in the namespaces of this lab.
-struct Batch<'a>(&'a str);
+struct Batch<'a> {
+    lab: &'a str,
+    mtu: u16,
+}
 
 impl Batch<'_> {
     /// From an interface with an address, or none, of a namespace to one of another.
@@ -284,10 +297,10 @@ impl Batch<'_> {
         (namespace, interface, address): (&str, &str, &str),
         to: (&str, &str),
     ) -> String {
-        let (Batch(lab), (peer_namespace, peer)) = (self, to);
+        let (Batch { lab, mtu }, (peer_namespace, peer)) = (self, to);
         format!(
-            "link add {interface} {address} {ONE_QUEUE} netns {lab}-{namespace} type veth \
-             peer name {peer} {ONE_QUEUE} netns {lab}-{peer_namespace}\n"
+            "link add {interface} {address} mtu {mtu} {ONE_QUEUE} netns {lab}-{namespace} type veth \
+             peer name {peer} mtu {mtu} {ONE_QUEUE} netns {lab}-{peer_namespace}\n"
         )
     }
 
@@ -299,7 +312,7 @@ impl Batch<'_> {
 
     fn bridge(&self, namespace: &str, bridge: &str) -> String {
         let kind = "type bridge forward_delay 0 mcast_snooping 0";
-        format!("link add {bridge} netns {}-{namespace} {kind}\n", self.0)
+        format!("link add {bridge} netns {}-{namespace} {kind}\n", self.lab)
     }
 }
 

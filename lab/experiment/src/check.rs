@@ -6,6 +6,7 @@ use crate::condition::Condition;
 use crate::experiment::Experiment;
 use crate::metric::{Metric, Part};
 use crate::rows::Row;
+use crate::scalar::Scalar;
 use crate::statistics::Statistic;
 use crate::window;
 
@@ -26,6 +27,8 @@ pub enum Beside {
     DividedBy(usize),
     /// By that of the best of these, which may be another one in each cell.
     DividedByBest(Vec<usize>),
+    /// By that of the worst of these.
+    DividedByWorst(Vec<usize>),
     /// That of the contestant with this index is taken off it.
     Minus(usize),
 }
@@ -35,8 +38,17 @@ impl Beside {
     pub fn contestants(&self) -> &[usize] {
         match self {
             Beside::DividedBy(index) | Beside::Minus(index) => core::slice::from_ref(index),
-            Beside::DividedByBest(indices) => indices,
+            Beside::DividedByBest(indices) | Beside::DividedByWorst(indices) => indices,
         }
+    }
+
+    /// Which of two values of those contestants counts.
+    fn choose(&self, metric: Metric) -> fn(f64, f64) -> f64 {
+        let most = match self {
+            Beside::DividedByWorst(_) => !metric.more_is_better(),
+            _ => metric.more_is_better(),
+        };
+        if most { f64::max } else { f64::min }
     }
 }
 
@@ -80,6 +92,8 @@ pub struct Check {
     pub of: Vec<usize>,
     /// Whose value in the same cell it is compared with.
     pub to: Option<Beside>,
+    /// Their value is not of the same cell, but of the one in which these parameters, by index, have these values.
+    pub to_where: Vec<(usize, Scalar)>,
     /// Index of a parameter: the value is divided by the same contestant's in the cell before along
     /// it, of those that are meant; the first ones say nothing.
     pub along: Option<usize>,
@@ -142,31 +156,28 @@ impl<'a> Grouped<'a> {
         Statistic::Median.of(&values)
     }
 
-    /// The same, compared with that of the contestant `to`, if there is one, in the same cell.
+    /// The same, compared with that of the contestant `to` in the cell beside it, if there is one.
     pub fn compared(
         &self,
         cell: usize,
         contestant: usize,
-        to: Option<&Beside>,
+        to: Option<(&Beside, usize)>,
         metric: Metric,
         flows: &[String],
     ) -> Option<f64> {
-        let median = |contestant| self.median(cell, contestant, metric, flows);
-        let Some(to) = to else {
-            return median(contestant);
+        let median = |cell, contestant| self.median(cell, contestant, metric, flows);
+        let Some((to, other)) = to else {
+            return median(cell, contestant);
         };
         if metric.of_two() {
-            let theirs = self.of(cell, *to.contestants().first()?);
+            let theirs = self.of(other, *to.contestants().first()?);
             let errors = window::errors(self.of(cell, contestant), theirs, flows);
             return Statistic::Median.of(&errors);
         }
-        let theirs = to.contestants().iter().filter_map(|index| median(*index));
-        let best = if metric.more_is_better() {
-            f64::max
-        } else {
-            f64::min
-        };
-        let (ours, other) = (median(contestant)?, theirs.reduce(best)?);
+        let theirs = to.contestants().iter();
+        let theirs = theirs.filter_map(|index| median(other, *index));
+        let ours = median(cell, contestant)?;
+        let other = theirs.reduce(to.choose(metric))?;
         match to {
             Beside::Minus(_) => Some(ours - other),
             _ => (other > 0.0).then(|| ours / other),
@@ -206,9 +217,11 @@ impl<'a> Planned<'a> {
     fn suffices(&self, check: &Check) -> bool {
         let cells = cells(check, self.experiment);
         cells.into_iter().any(|cell| {
-            let runs = |contestant: usize| self.runs.contains_key(&(cell, contestant));
+            let runs = |cell, contestant| self.runs.contains_key(&(cell, contestant));
             let mut others = check.to.iter().flat_map(|to| to.contestants());
-            check.of.iter().any(|c| runs(*c)) && others.all(|other| runs(*other))
+            let beside = elsewhere(self.experiment, cell, &check.to_where);
+            let beside = |other| beside.is_some_and(|cell| runs(cell, other));
+            check.of.iter().any(|c| runs(cell, *c)) && others.all(|other| beside(*other))
         })
     }
 }
@@ -226,8 +239,9 @@ pub fn evaluate(check: &Check, experiment: &Experiment, rows: &Grouped<'_>) -> V
         let before = check
             .along
             .map(|along| before(experiment, &meant[..at], *cell, along));
+        let beside = elsewhere(experiment, *cell, &check.to_where);
         for contestant in &check.of {
-            found.add(check, rows, (*cell, before), *contestant);
+            found.add(check, rows, (*cell, before, beside), *contestant);
         }
     }
     let value = match check.over {
@@ -274,6 +288,27 @@ fn before(experiment: &Experiment, earlier: &[usize], cell: usize, along: usize)
     earlier.iter().rev().find(differs_there_alone).copied()
 }
 
+/// The cell that differs from `cell` by having `values`.
+fn elsewhere(experiment: &Experiment, cell: usize, values: &[(usize, Scalar)]) -> Option<usize> {
+    if values.is_empty() {
+        return Some(cell);
+    }
+    let ours = &experiment.cells[cell];
+    let wanted = |(at, own)| {
+        let other = values.iter().find(|(index, _)| *index == at);
+        other.map_or(own, |(_, value)| value)
+    };
+    experiment.cells.iter().position(|other| {
+        let mut pairs = ours
+            .values
+            .iter()
+            .enumerate()
+            .map(wanted)
+            .zip(&other.values);
+        other.case == ours.case && pairs.all(|(a, b)| a.same(b))
+    })
+}
+
 /// What a check has found so far.
 struct Found {
     /// Value, cell, contestant.
@@ -295,12 +330,13 @@ impl Default for Found {
 }
 
 impl Found {
-    /// `before`: of a check along a parameter, the cell that its value is divided by, if there is one.
+    /// `before`: of a check along a parameter, the cell that its value is divided by, if there is one. `beside`: where the others'
+    /// value is.
     fn add(
         &mut self,
         check: &Check,
         rows: &Grouped<'_>,
-        (cell, before): (usize, Option<Option<usize>>),
+        (cell, before, beside): (usize, Option<Option<usize>>, Option<usize>),
         contestant: usize,
     ) {
         let ours = rows.of(cell, contestant);
@@ -313,13 +349,14 @@ impl Found {
             self.pooled.by += part.by;
         }
         let value = match before {
-            None => rows.compared(
-                cell,
-                contestant,
-                check.to.as_ref(),
-                check.metric,
-                &check.flows,
-            ),
+            None => {
+                let (metric, flows) = (check.metric, &check.flows);
+                let of = |to| rows.compared(cell, contestant, to, metric, flows);
+                match &check.to {
+                    Some(to) => beside.and_then(|beside| of(Some((to, beside)))),
+                    None => of(None),
+                }
+            }
             Some(before) => {
                 let of = |cell| rows.median(cell, contestant, check.metric, &check.flows);
                 let pair = before.and_then(of).zip(of(cell));

@@ -113,6 +113,7 @@ impl Finding {
                 _ if metric.of_two() => "beside",
                 Beside::DividedBy(_) => "÷",
                 Beside::DividedByBest(_) => "÷ the best of",
+                Beside::DividedByWorst(_) => "÷ the worst of",
                 Beside::Minus(_) => "−",
             };
             let others = to.contestants().iter();

@@ -116,7 +116,8 @@ impl Map {
                         && value(experiment, &self.y, **spot) == *y
                 };
                 let (cell, contestant) = *spots.iter().find(here)?;
-                rows.compared(cell, contestant, self.to.as_ref(), self.metric, &self.flows)
+                let to = self.to.as_ref().map(|to| (to, cell));
+                rows.compared(cell, contestant, to, self.metric, &self.flows)
             };
             let line = |y: &String| xs.iter().map(|x| field(x, y)).collect();
             let fields = ys.iter().map(line).collect();

@@ -86,6 +86,8 @@ pub enum Metric {
     AdviceErrorPercent,
     /// Share of the machine's processors that was not idle, of a run.
     MachineBusyPercent,
+    /// How late a packet left a link at the most.
+    LinksLateMs,
     /// Processor time of the box by time, of a run.
     CpuPercent,
     /// Largest resident set of the box, of a run.
@@ -110,7 +112,7 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 41] = [
+    pub const ALL: [(&'static str, Metric); 42] = [
         ("seconds", Metric::Seconds),
         ("page_s", Metric::PageS),
         ("goodput_mbit_s", Metric::GoodputMbitS),
@@ -153,6 +155,7 @@ impl Metric {
         ("probe_rtt_ms_p999", Metric::ProbeRttMsP999),
         ("advice_error_percent", Metric::AdviceErrorPercent),
         ("machine_busy_percent", Metric::MachineBusyPercent),
+        ("links_late_ms", Metric::LinksLateMs),
         ("cpu_percent", Metric::CpuPercent),
         ("max_rss_mb", Metric::MaxRssMb),
     ];
@@ -209,6 +212,7 @@ impl Metric {
                 | Metric::ProbeRttMsP99
                 | Metric::ProbeRttMsP999
                 | Metric::MachineBusyPercent
+                | Metric::LinksLateMs
                 | Metric::CpuPercent
                 | Metric::MaxRssMb
         )
@@ -335,6 +339,7 @@ impl Metric {
             Metric::ProbeRttMsP99 => plain(first.probes?.p99_ms),
             Metric::ProbeRttMsP999 => plain(first.probes?.p999_ms),
             Metric::MachineBusyPercent => plain(first.machine_busy_percent?),
+            Metric::LinksLateMs => plain(first.links_late_ms?),
             Metric::CpuPercent => plain(first.cpu_percent?),
             Metric::MaxRssMb => plain(first.max_rss_mb?),
             _ => None,

@@ -184,6 +184,9 @@ pub struct Observed {
     /// Share of the machine's processors that was not idle from the first transfer to the last, 0 to
     /// 1: near 1, the machine was the bottleneck.
     pub machine_busy_share: Option<f64>,
+    /// How late a packet left a link at the most, beyond what the link had for it, ms: the machine kept whoever plays the links from
+    /// its processor. `None` where time is virtual.
+    pub links_late_ms: Option<f64>,
     /// The box's process, if asked for and there is one.
     pub usage: Option<Usage>,
     /// What went wrong with the run as a whole, for people: its figures mean nothing then.

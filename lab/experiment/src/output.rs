@@ -64,6 +64,7 @@ fn fields(experiment: &Experiment, row: &Row) -> [Field; COLUMNS.len()] {
         row.probes.and_then(|p| float(p.p99_ms)),
         row.probes.and_then(|p| float(p.p999_ms)),
         row.machine_busy_percent.and_then(float),
+        row.links_late_ms.and_then(float),
         row.cpu_percent.and_then(float),
         row.max_rss_mb.and_then(float),
     ]

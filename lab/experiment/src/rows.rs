@@ -13,7 +13,7 @@ use crate::response;
 use crate::statistics::{self, Statistic};
 
 /// Names of the columns beside those of the parameters, in order.
-pub const COLUMNS: [&str; 47] = [
+pub const COLUMNS: [&str; 48] = [
     "case",
     "contestant",
     "repetition",
@@ -59,6 +59,7 @@ pub const COLUMNS: [&str; 47] = [
     "probe_rtt_ms_p99",
     "probe_rtt_ms_p999",
     "machine_busy_percent",
+    "links_late_ms",
     "cpu_percent",
     "max_rss_mb",
 ];
@@ -156,6 +157,8 @@ pub struct Row {
     pub probes: Option<ProbesObserved>,
     /// Share of the machine's processors that was not idle, of the run as a whole.
     pub machine_busy_percent: Option<f64>,
+    /// How late a packet left a link at the most, of the run as a whole.
+    pub links_late_ms: Option<f64>,
     /// Processor time of the box by time, of the run as a whole.
     pub cpu_percent: Option<f64>,
     /// Largest resident set of the box, MB.
@@ -258,6 +261,7 @@ fn row(run: &Run, observed: &Observed, flow: &FlowObserved) -> Row {
         link: sum(&observed.down),
         probes: observed.probes,
         machine_busy_percent: observed.machine_busy_share.map(|s| rounded(s * 100.0)),
+        links_late_ms: observed.links_late_ms.map(rounded),
         cpu_percent: usage.map(|u| rounded(u.cpu_s / u.span_s * 100.0)),
         max_rss_mb: usage.map(|u| rounded(u.max_rss_bytes as f64 / 1e6)),
     }

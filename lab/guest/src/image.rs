@@ -106,10 +106,10 @@ impl Image {
 fn add_modules(archive: &mut Archive, kernel: &Kernel, wanted: &[&str]) -> Result<()> {
     let wanted = [&PORT_MODULES, wanted].concat();
     let mut order = String::new();
-    for file in Modules::of(&kernel.modules)?.in_order(&wanted)? {
-        let name = file.file_name().context("a module without a name")?;
-        archive.add(PathBuf::from("modules").join(name), &read(&file)?)?;
-        order += &format!("{}\n", name.to_string_lossy());
+    for module in Modules::of(&kernel.modules)?.in_order(&wanted)? {
+        let name = format!("{}.ko", module.name);
+        archive.add(PathBuf::from("modules").join(&name), &module.content)?;
+        order += &format!("{name}\n");
     }
     archive.add("modules/order", order.as_bytes())
 }

@@ -10,6 +10,8 @@ use crate::program::output;
 
 /// The package that depends on the current one.
 const META_PACKAGE: &str = "linux-image-cloud-amd64";
+/// Names another kernel: a folder with `boot` and `lib/modules`, as a package has them.
+const FOLDER: &str = "WINDLASS_GUEST_KERNEL";
 /// How the names of the real ones begin.
 const PREFIX: &str = "linux-image-";
 
@@ -23,12 +25,16 @@ pub struct Kernel {
 }
 
 impl Kernel {
-    /// The current kernel package: from the cache, or downloaded. Without a package index it is
-    /// the newest that the cache has.
+    /// That of the folder which `WINDLASS_GUEST_KERNEL` names, else the current kernel package: from the cache, or downloaded. Without a
+    /// package index it is the newest that the cache has.
     ///
     /// # Errors
     /// When it is not cached and cannot be downloaded.
     pub fn current() -> Result<Kernel> {
+        if let Some(folder) = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty()) {
+            let said = || format!("{FOLDER}={}", folder.display());
+            return Kernel::of(Path::new(&folder)).with_context(said);
+        }
         let cache = cache_folder()?;
         fs::create_dir_all(&cache)
             .with_context(|| format!("cannot make the cache folder {}", cache.display()))?;

@@ -1,9 +1,9 @@
 //! Checks, and what failed.
 
 use maud::{Markup, html};
-use windlass_experiment::Row;
 use windlass_experiment::check::{Limit, Verdict};
 use windlass_experiment::paper::figures;
+use windlass_experiment::{Late, Row};
 
 use crate::Results;
 
@@ -26,6 +26,7 @@ pub(crate) fn lead(results: &Results<'_>) -> Markup {
             @if failed > 0 { ", " b.fail { (failed) " flows failed" } }
             "."
         }
+        @if let Some(late) = Late::of(results.rows) { p { b.fail { "Marked: " } (late.sentence(runs)) "." } }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
-use windlass_engine::{Limits, Verdict};
+use windlass_engine::{LimitedBy, Limits, Verdict};
 use windlass_sim::link::{Loss, Recording};
 use windlass_sim::stalls::{StallConfig, Stalls};
 use windlass_sim::{EngineBox, NoBox, Outcome, Scenario, run};
@@ -128,4 +128,37 @@ fn a_box_whose_guesses_prove_wrong_lets_go() {
         );
     }
     assert!(let_go >= 2, "{let_go} of 40");
+}
+
+/// A machine that is paused for 10 to 100 ms now and then. What follows a pause is paced, so the queue loses nothing. Nothing is taken for
+/// lost that is only late, and no time-out runs out.
+#[test]
+fn what_follows_a_pause_overflows_nothing_and_is_not_taken_for_loss() {
+    let scenario = Scenario::download(20_000_000, 50.0, 100.0);
+    for (every, most) in [(500, 20), (500, 50), (1000, 100)] {
+        for seed in 1..=6 {
+            let scenario = Scenario {
+                seed,
+                ..scenario.clone()
+            };
+            let paused = governed(&scenario, Limits::default(), stalls(every, most));
+            let of_box = ["timeouts", "spurious", "repaired"].map(|name| paused.counter(name));
+            let told = (paused.down.dropped, of_box, paused.server().rto);
+            assert_eq!(told, (0, [0; 3], 0), "{every} ms, {most} ms, seed {seed}");
+        }
+    }
+}
+
+/// Start-up that is paced at a train's estimate says so.
+#[test]
+fn a_flow_that_a_guess_holds_back_says_so() {
+    let mut scenario = Scenario::download(4_000_000, 50.0, 100.0);
+    scenario.up.jitter = 5 * MILLISECOND;
+    let verdict = Verdict::enforce(AlgorithmId::Bbr);
+    let middle = EngineBox::new(Box::new(verdict), Limits::default(), scenario.seed);
+    let mut middle = middle.sample_every(MILLISECOND);
+    run(&scenario, &mut middle).assert_intact(&scenario);
+    let limits = middle.samples().iter().map(|(_, info)| info.limited_by);
+    assert!(limits.clone().any(|by| by == LimitedBy::Guess));
+    assert!(limits.last().is_some_and(|by| by != LimitedBy::Guess));
 }

@@ -15,9 +15,9 @@ use super::socket::{bind, is_later};
 use crate::memory::Mapping;
 use crate::sys;
 
-/// Room for a frame with its MTU of 1500, its addresses and the kernel's header.
-const SLOT_BYTES: usize = 2048;
-const SLOTS: usize = 8192;
+/// Beside the packet: Ethernet's header with two tags, the frame's address and the kernel's header.
+const SLOT_HEADER_BYTES: usize = 256;
+const RING_BYTES: usize = 1 << 24;
 const BLOCK_BYTES: usize = 1 << 16;
 const SEND_BUFFER_BYTES: i32 = 16 << 20;
 /// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: behind it is the frame's address.
@@ -48,17 +48,25 @@ pub struct Taken<'a> {
 pub struct Trunk {
     fd: OwnedFd,
     ring: Mapping,
+    /// What each slot of the ring has.
+    slot_bytes: usize,
     next: usize,
     /// When the last frame came.
     last_at: u64,
 }
 
 impl Trunk {
-    /// Opens those of the calling thread's network namespace.
+    /// Opens those of the calling thread's network namespace, with room for packets of `mtu` bytes.
     ///
     /// # Errors
     /// `EPERM` without `CAP_NET_RAW`; `ENOMEM` without 16 MB for the ring.
-    pub fn open() -> io::Result<Trunk> {
+    ///
+    /// # Panics
+    /// If a packet is longer than IPv4 has them.
+    pub fn open(mtu: usize) -> io::Result<Trunk> {
+        assert!(mtu <= usize::from(u16::MAX), "an MTU of {mtu} bytes");
+        let slot_bytes = (mtu + SLOT_HEADER_BYTES).next_power_of_two();
+        let block_bytes = BLOCK_BYTES.max(slot_bytes);
         // Without a protocol nothing is received before the socket is bound.
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
@@ -72,20 +80,20 @@ impl Trunk {
         }
         let send_buffer = libc::SO_SNDBUFFORCE;
         sys::set_option(&fd, libc::SOL_SOCKET, send_buffer, &SEND_BUFFER_BYTES)?;
-        let bytes = SLOTS * SLOT_BYTES;
         let ring = libc::tpacket_req {
-            tp_block_size: BLOCK_BYTES as u32,
-            tp_block_nr: (bytes / BLOCK_BYTES) as u32,
-            tp_frame_size: SLOT_BYTES as u32,
-            tp_frame_nr: SLOTS as u32,
+            tp_block_size: block_bytes as u32,
+            tp_block_nr: (RING_BYTES / block_bytes) as u32,
+            tp_frame_size: slot_bytes as u32,
+            tp_frame_nr: (RING_BYTES / slot_bytes) as u32,
         };
         sys::set_option(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &ring)?;
-        let ring = Mapping::ring(&fd, bytes, 0)?;
+        let ring = Mapping::ring(&fd, RING_BYTES, 0)?;
         let any_interface = 0;
         bind(&fd, any_interface)?;
         Ok(Trunk {
             fd,
             ring,
+            slot_bytes,
             next: 0,
             last_at: 0,
         })
@@ -141,7 +149,7 @@ impl Trunk {
             each(self.taken(&header));
             self.status()
                 .store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % SLOTS;
+            self.next = (self.next + 1) % (RING_BYTES / self.slot_bytes);
             count += 1;
         }
         count
@@ -196,24 +204,26 @@ impl Trunk {
 
     /// The first word of the next slot: whose it is.
     fn status(&self) -> &AtomicU32 {
-        // SAFETY: the slot is inside the mapping, which has `SLOTS` of them; the word is aligned
+        // SAFETY: the slot is inside the mapping, since `next` is less than the number of slots; the word is aligned
         // since slots are, and kernel and user space change it as a whole only.
         unsafe {
-            let slot = self.ring.base().as_ptr().add(self.next * SLOT_BYTES);
+            let slot = self.ring.base().as_ptr().add(self.next * self.slot_bytes);
             AtomicU32::from_ptr(slot.cast())
         }
     }
 
     fn header(&self) -> libc::tpacket2_hdr {
         let size = size_of::<libc::tpacket2_hdr>();
-        let place = self.ring.bytes(self.next * SLOT_BYTES, size);
+        let place = self.ring.bytes(self.next * self.slot_bytes, size);
         // SAFETY: as many bytes as the structure has, valid for any bits; the kernel has handed the
         // slot over and does not write to it.
         unsafe { place.as_ptr().cast::<libc::tpacket2_hdr>().read() }
     }
 
     fn taken(&self, header: &libc::tpacket2_hdr) -> Taken<'_> {
-        let slot = self.ring.bytes(self.next * SLOT_BYTES, SLOT_BYTES);
+        let slot = self
+            .ring
+            .bytes(self.next * self.slot_bytes, self.slot_bytes);
         let address = &slot[ADDRESS_AT..ADDRESS_AT + size_of::<libc::sockaddr_ll>()];
         // SAFETY: as many bytes as the structure has, valid for any bits.
         let address = unsafe {
@@ -223,7 +233,7 @@ impl Trunk {
                 .read_unaligned()
         };
         let start = usize::from(header.tp_mac);
-        let end = (start + header.tp_snaplen as usize).min(SLOT_BYTES);
+        let end = (start + header.tp_snaplen as usize).min(self.slot_bytes);
         let offload: Option<&[u8; HEADER_BYTES]> = start
             .checked_sub(HEADER_BYTES)
             .and_then(|at| slot[at..].first_chunk());

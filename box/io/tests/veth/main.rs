@@ -317,7 +317,7 @@ fn a_trunk_sees_every_interface_and_when_frames_came() {
     let before = windlass_io::monotonic_ns();
     let (mut trunk, ports) = lab.within("m", || {
         let ports = ["a1", "b1"].map(|name| index(name).expect("an interface"));
-        (packet::Trunk::open().expect("a trunk"), ports)
+        (packet::Trunk::open(1500).expect("a trunk"), ports)
     });
     // Nobody answers: these are ARP requests.
     for (end, target) in [("a", B), ("b", A)] {
@@ -355,7 +355,7 @@ fn a_trunk_sees_every_interface_and_when_frames_came() {
 #[test]
 fn a_trunk_that_is_kept_to_a_network_sees_nothing_for_others() {
     let Some(lab) = Lab::new(1500) else { return };
-    let mut trunk = lab.within("m", || packet::Trunk::open().expect("a trunk"));
+    let mut trunk = lab.within("m", || packet::Trunk::open(1500).expect("a trunk"));
     trunk.keep_to(A, 24).expect("a filter");
     let frame = |ethertype: [u8; 2], destination: [u8; 4]| {
         let mut frame = vec![0x02; 64];

@@ -20,11 +20,11 @@ use windlass_sim::network::{Arrival, Network};
 use crate::backend::sim::network::{links_observed, network_of, probes_observed};
 use windlass_wire::{Ecn, Editor, complete_checksum, parse};
 
+use super::Record;
 use super::ports::{Ends, Ports, is_ecn_capable};
-use super::{FRAME_BYTES, Record};
 
-/// A full frame with two VLAN tags; longer ones are segments that an offload joined.
-const MAX_FRAME_BYTES: usize = FRAME_BYTES as usize + 8;
+/// Two VLAN tags.
+const TAGS_BYTES: usize = 8;
 /// Frames taken before what is due has its turn.
 const BATCH_PACKETS: usize = 64;
 /// Longest time that frames may wait in the ring, which holds 10 Gbit/s for so long, ns.
@@ -70,6 +70,8 @@ pub(super) struct Forwarder {
     ends: Ends,
     ports: Ports,
     network: Network<Frame>,
+    /// A full frame with its tags, bytes; longer ones are segments that an offload joined.
+    max_frame_bytes: usize,
     /// No packet crosses the network faster than this, ns. While one is on its way, frames that
     /// come may wait so long to be read: the kernel has noted when they came.
     rest_ns: u64,
@@ -88,6 +90,7 @@ impl Forwarder {
             ends,
             ports,
             network,
+            max_frame_bytes: setup.mtu.frame_bytes() as usize + TAGS_BYTES,
             rest_ns: match least_delay(setup).min(REST_MAX_NS) {
                 short if short < REST_MIN_NS => 0,
                 long => long,
@@ -126,6 +129,7 @@ impl Forwarder {
             ends,
             ports,
             network,
+            max_frame_bytes,
             damages,
             spare,
             record,
@@ -133,7 +137,7 @@ impl Forwarder {
         } = self;
         let mut too_long = None;
         let count = ends.trunk.receive(BATCH_PACKETS, |taken: Taken<'_>| {
-            if taken.len > MAX_FRAME_BYTES {
+            if taken.len > *max_frame_bytes {
                 too_long = Some(taken.len);
                 return;
             }
@@ -143,7 +147,7 @@ impl Forwarder {
             };
             let mut bytes = spare
                 .pop()
-                .unwrap_or_else(|| Vec::with_capacity(MAX_FRAME_BYTES));
+                .unwrap_or_else(|| Vec::with_capacity(*max_frame_bytes));
             bytes.extend_from_slice(taken.bytes);
             let offload = taken.offload;
             let mut frame = Frame { bytes, offload };
@@ -180,7 +184,7 @@ impl Forwarder {
         let interface = self.ports.exit(arrival.pair, arrival.toward);
         let sent = self.ends.trunk.send(interface, &bytes, &offload)?;
         self.record.mishaps += u64::from(!sent);
-        if bytes.capacity() >= MAX_FRAME_BYTES && self.spare.len() < SPARE_BUFFERS {
+        if bytes.capacity() >= self.max_frame_bytes && self.spare.len() < SPARE_BUFFERS {
             bytes.clear();
             self.spare.push(bytes);
         }

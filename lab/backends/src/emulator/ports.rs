@@ -36,7 +36,11 @@ impl Ends {
     /// When an interface is missing, or there is no memory for the packets that wait.
     pub fn open(topology: &Topology) -> Result<Ends> {
         let one_far_end = topology.far.is_some();
-        Ends::open_in(&topology.net, topology.clients.len(), one_far_end)
+        Ends::open_in(
+            (&topology.net, topology.mtu),
+            topology.clients.len(),
+            one_far_end,
+        )
     }
 
     /// Opens those between the servers and the box: their near end is toward the servers.
@@ -46,10 +50,10 @@ impl Ends {
     pub fn open_near(topology: &Topology) -> Result<Ends> {
         let net = topology.near_net.as_ref();
         let net = net.context("there is no link between the servers and the box")?;
-        Ends::open_in(net, topology.clients.len(), true)
+        Ends::open_in((net, topology.mtu), topology.clients.len(), true)
     }
 
-    fn open_in(net: &Namespace, clients: usize, one_far_end: bool) -> Result<Ends> {
+    fn open_in((net, mtu): (&Namespace, u16), clients: usize, one_far_end: bool) -> Result<Ends> {
         net.inside(|| {
             let find = |name: &str| index(name).with_context(|| format!("cannot find {name}"));
             let far_end = |client| if one_far_end { 0 } else { client };
@@ -57,7 +61,8 @@ impl Ends {
             Ok(Ends {
                 near: find(EMULATOR_NEAR)?,
                 far: far.collect::<Result<_>>()?,
-                trunk: Trunk::open().context("cannot open the emulator's packet socket")?,
+                trunk: Trunk::open(mtu.into())
+                    .context("cannot open the emulator's packet socket")?,
             })
         })
     }

@@ -11,7 +11,7 @@ use std::sync::Mutex;
 use windlass_cc::Catalog;
 use windlass_experiment::observed::{FlowObserved, Source};
 use windlass_experiment::setup::{
-    Algorithm, Change, CrossTraffic, FlowGroup, Host, Pair, PathBox, Probe, Record, Transport,
+    Algorithm, Change, CrossTraffic, FlowGroup, Host, Mtu, Pair, PathBox, Probe, Record, Transport,
 };
 use windlass_experiment::{Observed, Scalar, Setup};
 use windlass_lab::backend::Backend;
@@ -134,6 +134,8 @@ fn two_flows_share_a_line() {
     assert!(observed.series.is_empty() && observed.usage.is_none());
     let busy = observed.machine_busy_share.expect("a share");
     assert!(busy > 0.0 && busy <= 1.0, "{busy}");
+    let late = observed.links_late_ms.expect("how late");
+    assert!((0.001..10_000.0).contains(&late), "{late} ms");
 }
 
 #[test]

@@ -145,3 +145,21 @@ fn a_box_that_hardly_runs_is_slow_in_virtual_time() {
         .expect("simulated");
     assert!(seconds[1] > 1.3 * seconds[0], "{seconds:?}");
 }
+
+/// Jumbo frames are chains of the box's frames. It holds and repairs them like others.
+#[test]
+fn an_mtu_of_9000_bytes_takes_a_sixth_of_the_packets() {
+    let path = lossy(bottleneck(100 * MBIT, 10 * MS), 0.05);
+    let mut setup = line(path, flows("one", 0, 1, 5 * BYTES));
+    setup.mtu = Mtu::nearest(9000);
+    setup.path_box = windlass();
+    for observed in everywhere(&setup) {
+        let (flow, down) = (&observed.flows[0], observed.down[0]);
+        assert!(flow.intact, "{flow:?}");
+        let packets = down.delivered_packets;
+        assert!((558..700).contains(&packets), "{down:?}");
+        assert!(down.lost_packets > 0, "{down:?}");
+        let repaired = flow.box_retransmitted_bytes.unwrap_or(0);
+        assert!(repaired >= 8948 * down.lost_packets / 2, "{flow:?}");
+    }
+}

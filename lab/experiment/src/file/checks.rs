@@ -128,6 +128,7 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         None => (0..experiment.contestants.len()).collect(),
     };
     let to = conditions::beside(&mut section, experiment)?;
+    let to_where = conditions::elsewhere(&mut section, experiment, to.is_some())?;
     let along = along(&mut section, experiment, to.is_some())?;
     let flows = conditions::flows(&mut section, experiment)?;
     let conditions = match section.take("where") {
@@ -145,6 +146,7 @@ fn read_one(mut section: Section<'_>, experiment: &Experiment) -> Result<Check, 
         metric,
         of,
         to: to.as_ref().map(|(to, _)| to.clone()),
+        to_where,
         along: along.as_ref().map(|(at, _)| *at),
         flows,
         conditions,

@@ -12,6 +12,7 @@ use crate::check::Beside;
 use crate::condition::{Condition, Test};
 use crate::experiment::Experiment;
 use crate::metric::Metric;
+use crate::scalar::Scalar;
 
 /// Reads a table of conditions, at least one cell of which is met.
 pub(super) fn read(value: Value<'_>, experiment: &Experiment) -> Result<Vec<Condition>, Wrong> {
@@ -155,27 +156,72 @@ pub(super) fn beside(
     section: &mut Section<'_>,
     experiment: &Experiment,
 ) -> Result<Option<(Beside, Range<usize>)>, Wrong> {
-    match (section.take("to"), section.take("minus")) {
-        (None, None) => Ok(None),
-        (Some(to), None) if to.is_list() => {
-            let span = to.span();
-            let all = one_or_more(to, "[\"native-bbr\"]", |v| contestant(v, experiment))?;
-            Ok(Some((Beside::DividedByBest(all), span)))
-        }
-        (Some(to), None) => {
-            let other = Beside::DividedBy(contestant(&to, experiment)?);
-            Ok(Some((other, to.span())))
-        }
-        (None, Some(minus)) => {
-            let other = Beside::Minus(contestant(&minus, experiment)?);
-            Ok(Some((other, minus.span())))
-        }
-        (Some(_), Some(minus)) => {
-            let what = "to and minus exclude each other";
-            let help = "keep to for a ratio, minus for a difference";
-            Err(Wrong::new(minus.span(), what, help))
+    let all = |value: Value<'_>| {
+        let span = value.span();
+        let all = one_or_more(value, "[\"native-bbr\"]", |v| contestant(v, experiment))?;
+        Ok((all, span))
+    };
+    let mut found = Vec::new();
+    if let Some(to) = section.take("to") {
+        found.push(match to.is_list() {
+            true => all(to).map(|(all, span)| (Beside::DividedByBest(all), span))?,
+            false => (Beside::DividedBy(contestant(&to, experiment)?), to.span()),
+        });
+    }
+    if let Some(to) = section.take("to_worst_of") {
+        found.push(all(to).map(|(all, span)| (Beside::DividedByWorst(all), span))?);
+    }
+    if let Some(minus) = section.take("minus") {
+        let other = Beside::Minus(contestant(&minus, experiment)?);
+        found.push((other, minus.span()));
+    }
+    if let [_, .., (_, span)] = &found[..] {
+        let what = "to, to_worst_of and minus exclude each other";
+        let help = "keep to for a ratio, to_worst_of for one to the worst of several, minus for a difference";
+        return Err(Wrong::new(span.clone(), what, help));
+    }
+    Ok(found.pop())
+}
+
+/// In which cell the value is that others are compared with: `to_where`.
+pub(super) fn elsewhere(
+    section: &mut Section<'_>,
+    experiment: &Experiment,
+    compared: bool,
+) -> Result<Vec<(usize, Scalar)>, Wrong> {
+    let Some(value) = section.take("to_where") else {
+        return Ok(Vec::new());
+    };
+    let span = value.span();
+    let wrong = |what: &str, help: &str| Wrong::new(span.clone(), what, help);
+    if !compared {
+        let help = "write for example to = \"native-cubic\" beside it";
+        return Err(wrong("to_where without to", help));
+    }
+    let mut values = Vec::new();
+    for condition in read(value, experiment)? {
+        let at = experiment
+            .parameters
+            .iter()
+            .position(|p| *p == condition.key);
+        let (Some(at), Test::OneOf(one)) = (at, &condition.test) else {
+            let help = "write for example to_where = { loss_percent = 0 }";
+            return Err(wrong(
+                "to_where has a value for each parameter it names",
+                help,
+            ));
+        };
+        match &one[..] {
+            [value] => values.push((at, value.clone())),
+            _ => {
+                return Err(wrong(
+                    "to_where is about one cell",
+                    "keep one of the values",
+                ));
+            }
         }
     }
+    Ok(values)
 }
 
 /// Refuses a metric without what it is of.

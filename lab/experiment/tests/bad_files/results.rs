@@ -131,6 +131,27 @@ pub const BAD: &[Bad] = &[
     ),
     (
         "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nto_where = { loss_percent = 0 }",
+        "{ loss_percent = 0 }",
+        "to_where without to",
+        "to = ",
+    ),
+    (
+        "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nto = \"native\"\nto_where = { loss_percent = [0, 1] }",
+        "{ loss_percent = [0, 1] }",
+        "about one cell",
+        "keep one",
+    ),
+    (
+        "",
+        "[[check]]\nname = \"c\"\nat_most = 1\nto = \"native\"\nto_where = { loss_percent = \">= 0\" }",
+        "{ loss_percent = \">= 0\" }",
+        "has a value for each parameter",
+        "to_where = ",
+    ),
+    (
+        "",
         "[[finding]]\nname = \"slow\"\nat_most = 1",
         "",
         "has no each",

@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 
 use anyhow::{Context, Result, bail};
 use windlass_experiment::Setup;
-use windlass_experiment::setup::{Algorithm, Mtu, Transport, server_address};
+use windlass_experiment::setup::{Algorithm, Transport, server_address};
 
 use super::pattern::Pattern;
 
@@ -66,13 +66,6 @@ pub(super) struct Plan {
 
 impl Plan {
     pub(super) fn new(setup: &Setup) -> Result<Plan> {
-        if setup.mtu != Mtu::default() {
-            bail!(
-                "[topology] mtu = {} is for the back end sim: the emulator of the others takes frames of {} bytes at most",
-                setup.mtu.bytes(),
-                Mtu::default().frame_bytes()
-            );
-        }
         let mut plan = Plan {
             flows: Vec::new(),
             quic: Vec::new(),
@@ -224,14 +217,6 @@ mod tests {
         assert!(plan.flows.is_empty());
         assert_eq!(plan.quic[0].algorithm, "compound:beta=0.4");
         setup.servers[1].algorithm = None;
-        setup.mtu = Mtu::nearest(9000);
-        let said = Plan::new(&setup).expect_err("longer than a frame");
-        assert!(
-            said.to_string()
-                .contains("mtu = 9000 is for the back end sim"),
-            "{said}"
-        );
-        setup.mtu = Mtu::default();
         assert_eq!(Plan::new(&setup).expect("a plan").quic[0].algorithm, "bbr");
         setup.flows[0].pair = 1;
         assert!(Plan::new(&setup).is_err());

@@ -56,6 +56,7 @@ impl Lab {
             bridged: !matches!(setup.path_box, PathBox::Command { .. }),
             far_box: setup.both_ends,
             server_link: setup.server_link.is_some(),
+            mtu: setup.mtu.bytes(),
         };
         if let Some(lab) = old.filter(|lab| lab.shape == shape) {
             return Ok(lab);
@@ -87,8 +88,7 @@ impl Lab {
         let names = topology.clients.iter().map(|c| c.name().to_owned());
         let folder = self.folder.path();
         let before = self.counts(&plan)?;
-        let ends = self.ends.take().map_or_else(|| Ends::open(topology), Ok);
-        let mut ends = ends?;
+        let mut ends = self.ends.take().map_or_else(|| Ends::open(topology), Ok)?;
         let near = start_near(topology, setup)?;
         let (wires, record) = ((topology, &mut ends), setup.record);
         let mut running = Running::start(wires, &setup.path_box, record, programs, folder)?;
@@ -123,16 +123,17 @@ impl Lab {
         let trace = running.stop()?;
         let (record, ends) = stop_links(links, near)?;
         self.ends = Some(ends);
-        let mut counters = std::mem::take(&mut outcome.said.counters);
-        counters.extend(counters_of(&record, after.dropped_since(&before)));
+        let counted = counters_of(&record, after.dropped_since(&before));
+        outcome.said.counters.extend(counted);
         let mut series = outcome.series(&trace);
         series.extend(over_quic.series);
         Ok(Observed {
+            links_late_ms: Some(f64::from(record.lateness(1.0)) / 1e3),
             flows,
             down: record.down,
             up: record.up,
             probes: record.probes,
-            counters,
+            counters: outcome.said.counters,
             series,
             machine_busy_share,
             usage: outcome.said.usage,
@@ -185,6 +186,7 @@ fn near_setup(setup: &Setup) -> Option<Setup> {
         bottlenecks: vec![setup.server_link.clone()?],
         pairs: setup.pairs.clone(),
         recordings: setup.recordings.clone(),
+        mtu: setup.mtu,
         ..Setup::default()
     };
     for pair in &mut near.pairs {
@@ -201,6 +203,9 @@ fn stop_links(links: Emulator, near: Option<Emulator>) -> Result<(Record, Ends)>
         record.down.extend(near.down);
         record.up.extend(near.up);
         record.mishaps += near.mishaps;
+        record.lateness_us.extend(near.lateness_us);
+        record.lateness_us.sort_unstable();
+        record.cpu_ns += near.cpu_ns;
     }
     Ok((record, ends))
 }

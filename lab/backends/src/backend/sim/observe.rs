@@ -55,6 +55,7 @@ pub(super) fn observe(
         counters: counters.into_iter().collect(),
         series,
         machine_busy_share: None,
+        links_late_ms: None,
         usage: None,
         error: error(world),
     }

@@ -9,7 +9,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use windlass_cc::Catalog;
 use windlass_experiment::check::{self, Grouped, Verdict};
-use windlass_experiment::{Experiment, Observed, Row, Setup, output, rows};
+use windlass_experiment::{Experiment, Late, Observed, Row, Setup, output, rows};
 use windlass_lab::backend::Backend;
 use windlass_lab::cleanup;
 use windlass_report::Results;
@@ -110,6 +110,9 @@ impl<'a> Done<'a> {
         let (done, planned) = (self.observed.len(), self.experiment.runs.len());
         if done < planned {
             text.push_str(&format!("\nonly {done} of {planned} runs were done\n"));
+        }
+        if let Some(late) = Late::of(&self.rows) {
+            text.push_str(&format!("\nmarked: {}\n", late.sentence(done)));
         }
         if !self.verdicts.is_empty() {
             text.push('\n');

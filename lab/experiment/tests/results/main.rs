@@ -1,5 +1,7 @@
 //! Checks, tables and files made of results, against values computed by hand.
 
+mod beside;
+
 use windlass_cc::Catalog;
 use windlass_experiment::check::{self, Grouped, Verdict};
 use windlass_experiment::observed::{
@@ -442,27 +444,5 @@ fn a_check_for_each_value_has_its_own_cells() {
     assert_eq!(
         said,
         [("c: 0", Some(3.0), true), ("c: 1", Some(20.0), false)]
-    );
-}
-
-/// The best of several may be another one in each cell: medians are 3 and 20 of native, 2 and 8 of
-/// boxed.
-#[test]
-fn a_check_may_compare_with_the_best_of_several() {
-    let of = |more: &str| {
-        let text = format!("[[check]]\nname = \"c\"\nto = [\"native\", \"boxed\"]\n{more}");
-        let file = experiment(&text);
-        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
-            panic!("one check");
-        };
-        (verdict.value, verdict.pass)
-    };
-    assert_eq!(of("of = \"native\"\nat_most = 2.5\n"), (Some(2.5), true));
-    assert_eq!(of("of = \"boxed\"\nat_most = 1\n"), (Some(1.0), true));
-    let goodput = "of = \"native\"\nmetric = \"goodput_mbit_s\"\nat_least = 1\n";
-    let (value, pass) = of(goodput);
-    assert!(
-        value.is_some_and(|v| v < 1.0) && !pass,
-        "more is better there"
     );
 }
