@@ -190,7 +190,7 @@ reproduce-tcon: build
 
 # Table 1 in a guest in virtual time, processor time on this machine's kernel, the rest in the simulator.
 reproduce-acdc: build
-	$(call run_experiments,acdc-table1 acdc-table1-dc acdc-dc acdc-scale acdc-join-leave acdc-window acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-traces acdc-cpu)
+	$(call run_experiments,acdc-table1 acdc-table1-dc acdc-dc acdc-scale acdc-join-leave acdc-window acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-stride-dc acdc-traces acdc-cpu)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 # Full scale in the simulator; a fifth of it with Linux in a guest, and over QUIC on this machine's kernel.
@@ -202,6 +202,14 @@ reproduce-compound: build
 reproduce-mystique: build
 	$(call run_experiments,mystique-fig1 mystique-fig2 mystique-fig2-kernel mystique-fig3 mystique-fig4 mystique-fig5 mystique-switch mystique-sweep)
 
+# The tables of the manual that stand beside the kernel's own algorithms, in a guest in virtual time: hours on two cores.
+reproduce-guest: build
+	for name in tcon-fig4 mystique-fig1 mystique-fig3 mystique-fig4 grid rough page headroom; do \
+	    "$(RELEASE)"/windlass-lab run "experiments/$$name.toml" --backend vm \
+	        --json "$(REPORTS)/guest/$$name.json" --report "$(REPORTS)/guest/$$name" || failed="$$failed $$name"; \
+	done; \
+	[ -z "$$failed" ] || { echo "not as it should be:$$failed"; exit 1; }
+
 # The guard beside an algorithm with a hidden fault, which is a plugin.
 reproduce-guard: build
 	mkdir -p "$(REPORTS)/guard/plugins"
@@ -211,7 +219,7 @@ reproduce-guard: build
 	    --json "$(REPORTS)/guard/results.json" --report "$(REPORTS)/guard"
 
 reproduce-grid: build
-	$(call run_experiments,grid rough middle page crowd mixed adverse sharing copies-cost sizes)
+	$(call run_experiments,grid rough rough-auto headroom middle page crowd mixed adverse sharing copies-cost sizes)
 
 # In the simulator; the page in docs is what it says on any machine.
 compete: build

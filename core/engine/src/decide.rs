@@ -60,8 +60,8 @@ impl Redundancy {
         repairs: true,
         ..Redundancy::OFF
     };
-    /// Copies of repairs, of the SYN-ACK and of the first 900 segments. Once the path is known to lose segments: of the first 1,800,
-    /// and of ends of messages.
+    /// Copies of repairs, of the SYN-ACK and of the first 900 segments. Once the path is known to lose segments: of the first 1,800, or of
+    /// two bandwidth-delay products, and of ends of messages.
     pub const EARLY: Redundancy = Redundancy {
         repairs: true,
         first_segments: 900,

@@ -14,9 +14,9 @@ use crate::{Pool, Redundancy, Why};
 
 /// Copies that may wait for their time at once. Further ones are not made.
 const PLANNED_COPIES: usize = 4096;
-/// On a path that is known to lose segments, so many times as many of the first ones are copied: until its window is two
-/// bandwidth-delay products, a sender stands still at each hole.
-const LOSSY_TIMES: u32 = 2;
+/// On a path that is known to lose segments, so many times as many of the first ones are copied, or as many as so many bandwidth-delay
+/// products have: until its window is two of them, a sender stands still at each hole.
+const LOSSY_TIMES: u64 = 2;
 /// Of what leaves for the first time, as many repairs are copied as one in so many, and so many segments more. Who loses more
 /// has overflowed a queue, and copies would fill it again.
 const REPAIR_PARTS: u32 = 8;
@@ -139,11 +139,13 @@ impl Copies {
         self.sent
     }
 
-    /// One more segment has been sent for the first time: whether it is one of those that get a copy.
-    fn is_early(&mut self, policy: &Redundancy, loses: bool) -> bool {
+    /// One more segment has been sent for the first time: whether it is one of those that get a copy. `lossy_bdp` is how many a path
+    /// holds that is known to lose them.
+    fn is_early(&mut self, policy: &Redundancy, lossy_bdp: Option<u64>) -> bool {
         self.first_segments_seen = self.first_segments_seen.saturating_add(1);
-        let times = if loses { LOSSY_TIMES } else { 1 };
-        self.first_segments_seen <= policy.first_segments.saturating_mul(times)
+        let first = u64::from(policy.first_segments);
+        let bound = lossy_bdp.map_or(first, |bdp| LOSSY_TIMES * bdp.max(first));
+        u64::from(self.first_segments_seen) <= bound
     }
 
     /// A repair has left: whether a copy of it may follow.
@@ -210,8 +212,9 @@ impl Flow {
     }
 
     fn is_early(&mut self, policy: &Redundancy) -> bool {
-        let loses = self.path_loses();
-        self.copies.edit().is_early(policy, loses)
+        let mss = u64::from(self.host.path().mss).max(1);
+        let lossy_bdp = self.path_loses().then(|| self.roomy_bdp() / mss);
+        self.copies.edit().is_early(policy, lossy_bdp)
     }
 
     /// Early copies end with start-up.
@@ -338,6 +341,19 @@ mod tests {
         }
         let order: Vec<u64> = copies.planned.iter().map(|planned| planned.start).collect();
         assert_eq!(order, [3, 5, 1, 2, 4]);
+    }
+
+    #[test]
+    fn a_path_that_loses_and_holds_more_has_more_copied() {
+        let early = |lossy_bdp: Option<u64>| {
+            let mut copies = Copies::default();
+            let copied = (0..10_000).filter(|_| copies.is_early(&Redundancy::EARLY, lossy_bdp));
+            copied.count()
+        };
+        assert_eq!(
+            [None, Some(0), Some(900), Some(3450)].map(early),
+            [900, 1800, 1800, 6900]
+        );
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Flow {
     }
 
     /// What the path holds, bytes. In start-up, a train of ACKs knows more of it than what has been carried.
-    fn roomy_bdp(&self) -> u64 {
+    pub(super) fn roomy_bdp(&self) -> u64 {
         let path = self.host.path();
         let seen = self.train.as_ref().and_then(|train| train.perhaps());
         let rate = path.max_bw.max(seen.unwrap_or(0));
