@@ -92,7 +92,7 @@ static __always_inline int steer(struct xdp_md *ctx, __u32 first_socket)
 	number = find_followed(&segment);
 	follows = number || setting(ALL_FLOWS);
 	begins = tcp->syn && !tcp->ack && !tcp->rst;
-	if (!follows && !tcp->syn && (setting(BOUNDS) & BOUNDS_UNKNOWN_TCP) && is_bounded(&segment.net))
+	if (!follows && !begins && (setting(BOUNDS) & BOUNDS_UNKNOWN_TCP) && is_bounded(&segment.net))
 		return take_bounded(ctx, &frame, socket);
 	if (!follows && !begins && (tcp->syn || tcp->fin || tcp->rst || !is_watched(socket)))
 		return pass(PASSED_NOT_FOLLOWED);

@@ -227,7 +227,7 @@ totals! {
         counter rx_starved, One;
         /// Connections that the kernel had no room to take packets of: they pass ungoverned.
         counter not_followed, One;
-        /// Times that the kernel had no room for the prefixes of tenants whose packets without TCP are limited: they pass.
+        /// Times that the kernel had no room for the prefixes of tenants whose packets without a flow are limited: they pass.
         counter not_bounded, One;
         /// Frames nobody uses.
         gauge frames_free, One;

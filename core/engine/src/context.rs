@@ -10,7 +10,9 @@ use crate::decision::{Fate, Why};
 use crate::notice::Notices;
 use crate::tenants::{Account, Bounded};
 use crate::verdicts::Verdicts;
-use crate::{Counters, Histograms, Limits, PassReason, Pkt, Pool, Side, TenantId, Tx, TxChecksum};
+use crate::{
+    Counters, Histograms, Limits, Mode, PassReason, Pkt, Pool, Side, TenantId, Tx, TxChecksum,
+};
 
 /// Offset of the checksum in the TCP header (RFC 9293 §3.1).
 const TCP_CHECKSUM_OFFSET: u16 = 16;
@@ -109,27 +111,46 @@ impl<P: Pool> Context<'_, P> {
         self.passed = Some(reason);
     }
 
+    /// A segment of no flow goes on unchanged, unless it is beyond its tenant's limit.
+    pub(crate) fn pass_on(&mut self, reason: PassReason, to: Side, segment: &Segment, pkt: Pkt) {
+        if !self.fits_unknown(reason, to.other(), segment, pkt) {
+            self.counters.ungoverned_dropped += 1;
+            return self.swallow(pkt, Fate::Ungoverned);
+        }
+        self.pass(reason);
+        self.emit(pkt, to, segment);
+    }
+
     /// Whether a segment of no flow may go on. If its tenant bounds such segments, it counts against the limit, unless policy
-    /// itself leaves its connection alone.
-    pub(crate) fn fits_unknown(&mut self, segment: &Segment, reason: PassReason) -> bool {
-        let wanted = matches!(
-            reason,
-            PassReason::Policy | PassReason::Bypass | PassReason::Closed
-        );
-        if wanted || self.bounded.is_empty() {
+    /// leaves its connection alone.
+    pub(crate) fn fits_unknown(
+        &mut self,
+        reason: PassReason,
+        from: Side,
+        segment: &Segment,
+        pkt: Pkt,
+    ) -> bool {
+        let wanted = matches!(reason, PassReason::Policy | PassReason::Bypass);
+        if wanted || segment.payload_len == 0 || self.bounded.is_empty() {
             return true;
         }
         let bounded = self.bounded;
-        let tenant = bounded.tenant_of(segment.key.src, |bounds| bounds.unknown_tcp);
-        self.fits(tenant, segment.payload_len)
+        let Some(tenant) = bounded.tenant_of(segment.key.src, |bounds| bounds.unknown_tcp) else {
+            return true;
+        };
+        let verdict = self.policy.classify(&segment.key, from, self.now);
+        let enforced = verdict.is_some_and(|verdict| verdict.mode == Mode::Enforce);
+        !enforced || self.fits(Some(tenant), segment, pkt)
     }
 
-    /// Whether so much payload of a tenant may go on, against whose limit it counts then.
-    pub(crate) fn fits(&mut self, tenant: Option<TenantId>, payload_len: u32) -> bool {
+    /// Whether the payload of a segment may go on, by the limit of this tenant, against which it counts then.
+    pub(crate) fn fits(&mut self, tenant: Option<TenantId>, segment: &Segment, pkt: Pkt) -> bool {
+        // A worker that was late finds many at once that did not come at once.
+        let came_at = self.pool.arrived_at(pkt, self.now).unwrap_or(self.now);
+        let came_at = came_at.min(self.now);
         let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
-        account.is_none_or(|account| {
-            payload_len == 0 || account.take_now(self.now, u64::from(payload_len))
-        })
+        let bytes = u64::from(segment.payload_len);
+        account.is_none_or(|account| bytes == 0 || account.take_now(came_at, bytes))
     }
 
     /// Frees the packet that has come: this is what becomes of it.

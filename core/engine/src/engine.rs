@@ -282,7 +282,7 @@ impl Engine {
         };
         match admitted {
             Ok(index) => self.hand_to_half_open(now, index, packet, pool, out),
-            Err(reason) => Some(self.pass_unknown(reason, packet, pool, out, now)),
+            Err(reason) => Some(self.pass(reason, from, segment, pkt, pool, out, now)),
         }
     }
 

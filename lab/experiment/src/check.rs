@@ -20,7 +20,7 @@ pub enum Over {
     Pooled,
 }
 
-/// Another contestant's value in the same cell, and how it is compared with.
+/// Another contestant's value, and how it is compared with.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Beside {
     /// The value is divided by that of the contestant with this index.
@@ -90,7 +90,7 @@ pub struct Check {
     pub metric: Metric,
     /// Indices of the contestants that it is computed of.
     pub of: Vec<usize>,
-    /// Whose value in the same cell it is compared with.
+    /// Whose value it is compared with, in the same cell unless `to_where` says otherwise.
     pub to: Option<Beside>,
     /// Their value is not of the same cell, but of the one in which these parameters, by index, have these values.
     pub to_where: Vec<(usize, Scalar)>,

@@ -99,6 +99,7 @@ impl Finding {
             metric,
             flows,
             to,
+            to_where,
             limit,
             over,
             conditions,
@@ -121,6 +122,14 @@ impl Finding {
                 .map(|index| experiment.contestants[*index].as_str())
                 .collect();
             text.push_str(&format!(" {sign} {}", others.join(", ")));
+        }
+        let elsewhere = to_where.iter().map(|(at, value)| {
+            let name = &experiment.parameters[*at];
+            format!("{name} = {value}")
+        });
+        let elsewhere: Vec<String> = elsewhere.collect();
+        if !elsewhere.is_empty() {
+            text.push_str(&format!(" (at {})", elsewhere.join(", ")));
         }
         let conditions: Vec<String> = conditions.iter().map(words).collect();
         if !conditions.is_empty() {

@@ -36,7 +36,7 @@ impl Late {
         let Late { runs, worst_ms } = self;
         format!(
             "in {runs} of {of} runs the links themselves were late by more than {LATE_MS} ms, by {worst_ms:.0} ms at most \
-             (links_late_ms): this machine kept them waiting"
+             (links_late_ms): the machine kept them waiting"
         )
     }
 }

@@ -185,7 +185,7 @@ pub struct Observed {
     /// 1: near 1, the machine was the bottleneck.
     pub machine_busy_share: Option<f64>,
     /// How late a packet left a link at the most, beyond what the link had for it, ms: the machine kept whoever plays the links from
-    /// its processor. `None` where time is virtual.
+    /// its processor. `None` in the simulator.
     pub links_late_ms: Option<f64>,
     /// The box's process, if asked for and there is one.
     pub usage: Option<Usage>,

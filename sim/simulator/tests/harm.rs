@@ -158,7 +158,11 @@ fn a_flow_that_a_guess_holds_back_says_so() {
     let middle = EngineBox::new(Box::new(verdict), Limits::default(), scenario.seed);
     let mut middle = middle.sample_every(MILLISECOND);
     run(&scenario, &mut middle).assert_intact(&scenario);
-    let limits = middle.samples().iter().map(|(_, info)| info.limited_by);
-    assert!(limits.clone().any(|by| by == LimitedBy::Guess));
-    assert!(limits.last().is_some_and(|by| by != LimitedBy::Guess));
+    let limits: Vec<_> = middle
+        .samples()
+        .iter()
+        .map(|(_, info)| info.limited_by)
+        .collect();
+    assert!(limits.contains(&LimitedBy::Guess));
+    assert_ne!(limits.last(), Some(&LimitedBy::Guess));
 }

@@ -145,7 +145,7 @@ impl Seen {
             what,
             sums.frames.not_followed,
         );
-        let what = "the kernel had no room for the prefixes of tenants whose packets without TCP are limited, which pass";
+        let what = "the kernel had no room for the prefixes of tenants whose packets without a flow are limited, which pass";
         let refused = sums.frames.not_bounded;
         self.tell_new(events, limit, "not_bounded", what, refused);
         let dropped = sums.sides.iter().map(|side| side.tx_dropped).sum();

@@ -17,7 +17,9 @@ use crate::sys;
 
 /// Beside the packet: Ethernet's header with two tags, the frame's address and the kernel's header.
 const SLOT_HEADER_BYTES: usize = 256;
+/// What the ring has, bytes; and slots at the least, for what comes at 10 Gbit/s while its reader rests for 5 ms.
 const RING_BYTES: usize = 1 << 24;
+const SLOTS_MIN: usize = 2048;
 const BLOCK_BYTES: usize = 1 << 16;
 const SEND_BUFFER_BYTES: i32 = 16 << 20;
 /// `TPACKET_ALIGN(sizeof(struct tpacket2_hdr))`: behind it is the frame's address.
@@ -48,8 +50,9 @@ pub struct Taken<'a> {
 pub struct Trunk {
     fd: OwnedFd,
     ring: Mapping,
-    /// What each slot of the ring has.
+    /// What each slot of the ring has, and how many there are.
     slot_bytes: usize,
+    slots: usize,
     next: usize,
     /// When the last frame came.
     last_at: u64,
@@ -59,7 +62,7 @@ impl Trunk {
     /// Opens those of the calling thread's network namespace, with room for packets of `mtu` bytes.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_NET_RAW`; `ENOMEM` without 16 MB for the ring.
+    /// `EPERM` without `CAP_NET_RAW`; `ENOMEM` without 16 MB for the ring, or more where frames are long.
     ///
     /// # Panics
     /// If a packet is longer than IPv4 has them.
@@ -67,6 +70,7 @@ impl Trunk {
         assert!(mtu <= usize::from(u16::MAX), "an MTU of {mtu} bytes");
         let slot_bytes = (mtu + SLOT_HEADER_BYTES).next_power_of_two();
         let block_bytes = BLOCK_BYTES.max(slot_bytes);
+        let slots = (RING_BYTES / slot_bytes).max(SLOTS_MIN);
         // Without a protocol nothing is received before the socket is bound.
         let fd = sys::socket(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)?;
         let version = libc::tpacket_versions::TPACKET_V2 as i32;
@@ -82,18 +86,19 @@ impl Trunk {
         sys::set_option(&fd, libc::SOL_SOCKET, send_buffer, &SEND_BUFFER_BYTES)?;
         let ring = libc::tpacket_req {
             tp_block_size: block_bytes as u32,
-            tp_block_nr: (RING_BYTES / block_bytes) as u32,
+            tp_block_nr: (slots * slot_bytes / block_bytes) as u32,
             tp_frame_size: slot_bytes as u32,
-            tp_frame_nr: (RING_BYTES / slot_bytes) as u32,
+            tp_frame_nr: slots as u32,
         };
         sys::set_option(&fd, libc::SOL_PACKET, libc::PACKET_RX_RING, &ring)?;
-        let ring = Mapping::ring(&fd, RING_BYTES, 0)?;
+        let ring = Mapping::ring(&fd, slots * slot_bytes, 0)?;
         let any_interface = 0;
         bind(&fd, any_interface)?;
         Ok(Trunk {
             fd,
             ring,
             slot_bytes,
+            slots,
             next: 0,
             last_at: 0,
         })
@@ -149,7 +154,7 @@ impl Trunk {
             each(self.taken(&header));
             self.status()
                 .store(libc::TP_STATUS_KERNEL, Ordering::Release);
-            self.next = (self.next + 1) % (RING_BYTES / self.slot_bytes);
+            self.next = (self.next + 1) % self.slots;
             count += 1;
         }
         count

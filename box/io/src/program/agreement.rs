@@ -301,7 +301,7 @@ impl Bench {
     }
 }
 
-/// Segments of connections that nobody follows are taken of those whose limit they count against. A SYN begins one, and is
+/// Segments of connections that nobody follows are taken of those whose limit they count against. A SYN that begins one is
 /// admitted like any other.
 #[test]
 fn segments_of_unknown_connections_are_taken_of_bounded_senders() {
@@ -322,7 +322,9 @@ fn segments_of_unknown_connections_are_taken_of_bounded_senders() {
             continue;
         };
         let bounded = [v4, v6].iter().any(|all| all.contain(segment.key.src));
-        let wanted = bounded && !segment.flags.has(Flags::SYN);
+        let (syn, other) = (Flags::SYN, [Flags::ACK, Flags::RST]);
+        let begins = segment.flags.has(syn) && !other.iter().any(|flag| segment.flags.has(*flag));
+        let wanted = bounded && !begins;
         bench.bound(&[v4, v6], UNKNOWN_TCP);
         assert_eq!(
             bench.takes_unknown(frame),

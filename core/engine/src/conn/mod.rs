@@ -168,8 +168,7 @@ impl Conn {
     ) {
         if !self.is_sent_from(from, &segment.key) && !self.turns(ctx, from, segment) {
             // The other end's name: forged, or a loop in the network.
-            ctx.pass(PassReason::WrongSide);
-            return ctx.emit(pkt, from.other(), segment);
+            return ctx.pass_on(PassReason::WrongSide, from.other(), segment, pkt);
         }
         if self.sight.is_some() && !self.look(ctx, from, segment) {
             return self.pass_out_of_sight(ctx, from, segment, pkt);
@@ -309,15 +308,20 @@ impl Conn {
             }
         }
         match &mut self.flows[from.index()] {
-            Some(flow) => {
-                flow.note_latest(segment, shown_window);
-                flow.on_data(ctx, segment, pkt);
-            }
+            Some(flow) => match flow.passing() {
+                Some(reason) if !ctx.fits_unknown(reason, from, segment, pkt) => {
+                    self.drop_ungoverned(ctx, segment, pkt);
+                }
+                _ => {
+                    flow.note_latest(segment, shown_window);
+                    flow.on_data(ctx, segment, pkt);
+                }
+            },
             None => {
                 let early = self.ends[from.index()]
                     .syn
                     .is_some_and(|syn| syn.payload_len > 0);
-                match early && !self.may_pass(ctx, from, segment, PassReason::FastOpenData) {
+                match early && !self.may_pass(ctx, from, segment, pkt, PassReason::FastOpenData) {
                     true => self.drop_ungoverned(ctx, segment, pkt),
                     false => ctx.emit(pkt, from.other(), segment),
                 }

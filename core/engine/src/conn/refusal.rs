@@ -98,13 +98,13 @@ impl Conn {
             flow.hide_window(ctx, &segment, pkt);
         }
         let passing = self.pass.filter(|_| refusal != Refusal::EarlyReset);
-        ctx.pass(match (passing, refusal) {
+        let reason = match (passing, refusal) {
             (Some(passing), _) => passing,
             (None, Refusal::Unacceptable(reason)) => reason,
             (None, Refusal::Overtaken) => PassReason::Paws,
             (None, _) => PassReason::OutOfWindow,
-        });
-        ctx.emit(pkt, from.other(), &segment);
+        };
+        ctx.pass_on(reason, from.other(), &segment, pkt);
     }
 
     /// A refused segment that the flow of its data has an answer to. True if the packet is the flow's now.

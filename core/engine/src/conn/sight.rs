@@ -178,8 +178,7 @@ impl Conn {
                 None => return ctx.swallow(pkt, Fate::Report),
             }
         }
-        ctx.pass(PassReason::OutOfSight);
-        ctx.emit(pkt, from.other(), &segment);
+        ctx.pass_on(PassReason::OutOfSight, from.other(), &segment, pkt);
     }
 
     /// It is followed again, and what went by unseen may not be known in full.

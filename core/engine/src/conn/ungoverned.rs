@@ -32,7 +32,7 @@ impl Conn {
         pkt: Pkt,
         reason: PassReason,
     ) {
-        if !self.may_pass(ctx, from, segment, reason) {
+        if !self.may_pass(ctx, from, segment, pkt, reason) {
             return self.drop_ungoverned(ctx, segment, pkt);
         }
         ctx.pass(reason);
@@ -60,10 +60,11 @@ impl Conn {
         ctx: &mut Context<'_, P>,
         from: Side,
         segment: &Segment,
+        pkt: Pkt,
         reason: PassReason,
     ) -> bool {
         if !PassReason::CHOSEN.contains(&reason) {
-            return ctx.fits_unknown(segment, reason);
+            return ctx.fits_unknown(reason, from, segment, pkt);
         }
         let bound = self.bound(ctx);
         let own = bound[from.index()];
@@ -76,19 +77,17 @@ impl Conn {
         if own.ungoverned != Ungoverned::Limit {
             return true;
         }
-        ctx.fits(own.tenant, segment.payload_len)
+        ctx.fits(own.tenant, segment, pkt)
     }
 
-    /// A SYN-ACK that answers no SYN which is known here, where policy lets nobody leave enforcement: one that was dropped, or forgotten
-    /// for another. What its ends agree on is not known. They send their SYNs again.
-    pub(super) fn forbids_answer<P: Pool>(
-        &mut self,
-        ctx: &Context<'_, P>,
-        segment: &Segment,
-    ) -> bool {
+    /// A SYN-ACK that does not answer the SYN which is known here, where policy lets nobody leave enforcement: that SYN was dropped, or
+    /// forgotten for another, or does not offer what the answer takes. What its ends agree on is not known. They send their SYNs again.
+    pub(super) fn forbids_answer<P: Pool>(&self, ctx: &Context<'_, P>, segment: &Segment) -> bool {
         let answers = segment.flags.has(Flags::SYN.with(Flags::ACK));
         let forbids = |end: Bound| end.ungoverned == Ungoverned::Drop;
-        answers && self.gate.is_none() && self.bound(ctx).into_iter().any(forbids)
+        // A handshake that has asked is kept whole, so this one does not note it.
+        let bound = || self.bound.unwrap_or_else(|| self.find_bound(ctx));
+        answers && self.gate.is_none() && bound().into_iter().any(forbids)
     }
 
     /// A SYN by which its sender would leave enforcement: it is signed or has data. It goes nowhere and changes nothing, or whoever
@@ -110,9 +109,12 @@ impl Conn {
 
     /// What policy says of both ends. Asked once, and again of another policy.
     fn bound<P: Pool>(&mut self, ctx: &Context<'_, P>) -> [Bound; 2] {
-        if let Some(bound) = self.bound {
-            return bound;
-        }
+        let bound = self.bound.unwrap_or_else(|| self.find_bound(ctx));
+        self.bound = Some(bound);
+        bound
+    }
+
+    fn find_bound<P: Pool>(&self, ctx: &Context<'_, P>) -> [Bound; 2] {
         let of = |side| {
             let verdict = ctx.policy.classify(&self.key_from(side), side, ctx.now);
             let verdict = verdict.filter(|verdict| verdict.mode == Mode::Enforce);
@@ -121,9 +123,7 @@ impl Conn {
                 tenant: verdict.tenant,
             })
         };
-        let bound = [Side::Inside, Side::Outside].map(of);
-        self.bound = Some(bound);
-        bound
+        [Side::Inside, Side::Outside].map(of)
     }
 
     /// Its packets are wanted here although nothing is done to them.

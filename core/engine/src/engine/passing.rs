@@ -7,6 +7,7 @@ use crate::decision::{Decision, Fate, Why};
 use crate::{Nanos, PassReason, Pkt, Pool, Side, Tx, TxChecksum};
 
 impl Engine {
+    /// A segment of a connection that is not known here, or that cannot be believed.
     #[allow(clippy::too_many_arguments)]
     pub(super) fn pass<P: Pool>(
         &mut self,
@@ -19,35 +20,11 @@ impl Engine {
         now: Nanos,
     ) -> Decision {
         let (mut ctx, ..) = self.split(now, pool, out);
-        ctx.pass(reason);
-        ctx.emit(pkt, from.other(), segment);
+        ctx.pass_on(reason, from.other(), segment, pkt);
         Decision {
-            fate: Fate::Passed,
+            fate: ctx.fate,
             reason: Some(reason),
             headers: segment.at.payload,
-            standing: None,
-        }
-    }
-
-    /// A segment of a connection that is not known here goes on, unless it is beyond its tenant's limit.
-    pub(super) fn pass_unknown<P: Pool>(
-        &mut self,
-        reason: PassReason,
-        (from, segment, pkt): (Side, &Segment, Pkt),
-        pool: &mut P,
-        out: &mut Vec<Tx>,
-        now: Nanos,
-    ) -> Decision {
-        let (mut ctx, ..) = self.split(now, pool, out);
-        if ctx.fits_unknown(segment, reason) {
-            return self.pass(reason, from, segment, pkt, pool, out, now);
-        }
-        ctx.counters.ungoverned_dropped += 1;
-        ctx.swallow(pkt, Fate::Ungoverned);
-        Decision {
-            fate: Fate::Ungoverned,
-            reason: Some(reason),
-            headers: 0,
             standing: None,
         }
     }

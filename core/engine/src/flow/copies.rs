@@ -144,7 +144,9 @@ impl Copies {
     fn is_early(&mut self, policy: &Redundancy, lossy_bdp: Option<u64>) -> bool {
         self.first_segments_seen = self.first_segments_seen.saturating_add(1);
         let first = u64::from(policy.first_segments);
-        let bound = lossy_bdp.map_or(first, |bdp| LOSSY_TIMES * bdp.max(first));
+        // A policy that wants fewer than usual wants fewer there too.
+        let usual = u64::from(Redundancy::EARLY.first_segments);
+        let bound = lossy_bdp.map_or(first, |bdp| LOSSY_TIMES * first * bdp.max(usual) / usual);
         u64::from(self.first_segments_seen) <= bound
     }
 
@@ -354,6 +356,13 @@ mod tests {
             [None, Some(0), Some(900), Some(3450)].map(early),
             [900, 1800, 1800, 6900]
         );
+        let few = Redundancy {
+            first_segments: 10,
+            ..Redundancy::EARLY
+        };
+        let mut copies = Copies::default();
+        let copied = (0..10_000).filter(|_| copies.is_early(&few, Some(1800)));
+        assert_eq!(copied.count(), 40);
     }
 
     #[test]
