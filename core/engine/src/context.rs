@@ -114,8 +114,7 @@ impl<P: Pool> Context<'_, P> {
     /// A segment of no flow goes on unchanged, unless it is beyond its tenant's limit.
     pub(crate) fn pass_on(&mut self, reason: PassReason, to: Side, segment: &Segment, pkt: Pkt) {
         if !self.fits_unknown(reason, to.other(), segment, pkt) {
-            self.counters.ungoverned_dropped += 1;
-            return self.swallow(pkt, Fate::Ungoverned);
+            return self.swallow_ungoverned(pkt);
         }
         self.pass(reason);
         self.emit(pkt, to, segment);
@@ -140,17 +139,22 @@ impl<P: Pool> Context<'_, P> {
         };
         let verdict = self.policy.classify(&segment.key, from, self.now);
         let enforced = verdict.is_some_and(|verdict| verdict.mode == Mode::Enforce);
-        !enforced || self.fits(Some(tenant), segment, pkt)
+        !enforced || self.fits(Some(tenant), u64::from(segment.payload_len), pkt)
     }
 
-    /// Whether the payload of a segment may go on, by the limit of this tenant, against which it counts then.
-    pub(crate) fn fits(&mut self, tenant: Option<TenantId>, segment: &Segment, pkt: Pkt) -> bool {
+    /// Whether a packet with so many bytes may go on, by the limit of this tenant, against which it counts then.
+    pub(crate) fn fits(&mut self, tenant: Option<TenantId>, bytes: u64, pkt: Pkt) -> bool {
         // A worker that was late finds many at once that did not come at once.
         let came_at = self.pool.arrived_at(pkt, self.now).unwrap_or(self.now);
         let came_at = came_at.min(self.now);
         let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
-        let bytes = u64::from(segment.payload_len);
-        account.is_none_or(|account| bytes == 0 || account.take_now(came_at, bytes))
+        account.is_none_or(|account| account.take_now(came_at, bytes))
+    }
+
+    /// Policy does not want this packet.
+    pub(crate) fn swallow_ungoverned(&mut self, pkt: Pkt) {
+        self.counters.ungoverned_dropped += 1;
+        self.swallow(pkt, Fate::Ungoverned);
     }
 
     /// Frees the packet that has come: this is what becomes of it.

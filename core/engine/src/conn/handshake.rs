@@ -5,7 +5,6 @@ use windlass_wire::{Flags, Segment, insert_option};
 
 use super::gate::Gate;
 use super::syn::{Syn, accurate_ecn, classic_ecn};
-use super::ungoverned;
 use super::{Conn, SynCopy};
 use crate::context::{Context, partial_at};
 use crate::decide::Verdict;
@@ -29,7 +28,7 @@ impl Conn {
     ) {
         let known = self.ends[from.index()].syn;
         if self.gate.is_none() && self.forbids_syn(ctx, from, segment) {
-            return ungoverned::swallow(ctx, pkt);
+            return ctx.swallow_ungoverned(pkt);
         }
         let (syn, ambiguous) = self.read_syn(segment, known);
         let either = self.answers_one_of_two(from, segment);

@@ -3,7 +3,7 @@
 use windlass_cc::Nanos;
 use windlass_wire::Segment;
 
-use super::{Conn, is_syn, ungoverned};
+use super::{Conn, is_syn};
 use crate::context::Context;
 use crate::flow::AHEAD_MAX;
 use crate::{Fate, PassReason, Pkt, Pool, Side};
@@ -65,7 +65,7 @@ impl Conn {
             return self.pass_out_of_sight(ctx, from, segment, pkt);
         }
         if self.forbids_answer(ctx, segment) {
-            return ungoverned::swallow(ctx, pkt);
+            return ctx.swallow_ungoverned(pkt);
         }
         let mut segment = *segment;
         if let Some(peer) = &mut self.peer {

@@ -7,19 +7,13 @@ use windlass_wire::{Flags, Segment};
 use super::Conn;
 use super::handshake::signature;
 use crate::context::Context;
-use crate::{Fate, Mode, PassReason, Pkt, Pool, Side, TenantId, Ungoverned};
+use crate::{Mode, PassReason, Pkt, Pool, Side, TenantId, Ungoverned};
 
 /// What policy says of the packets of one end, where they cannot be governed.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Bound {
     ungoverned: Ungoverned,
     tenant: Option<TenantId>,
-}
-
-/// Policy does not want this packet.
-pub(super) fn swallow<P: Pool>(ctx: &mut Context<'_, P>, pkt: Pkt) {
-    ctx.counters.ungoverned_dropped += 1;
-    ctx.swallow(pkt, Fate::Ungoverned);
 }
 
 impl Conn {
@@ -46,7 +40,7 @@ impl Conn {
         segment: &Segment,
         pkt: Pkt,
     ) {
-        swallow(ctx, pkt);
+        ctx.swallow_ungoverned(pkt);
         if segment.flags.has(Flags::SYN) {
             // The ends have agreed on nothing yet. Their next SYN may come without the option (RFC 8684 §3.1, RFC 9768
             // §3.1.4), and is then the first one that counts.
@@ -77,7 +71,8 @@ impl Conn {
         if own.ungoverned != Ungoverned::Limit {
             return true;
         }
-        ctx.fits(own.tenant, segment, pkt)
+        let bytes = u64::from(segment.payload_len);
+        bytes == 0 || ctx.fits(own.tenant, bytes, pkt)
     }
 
     /// A SYN-ACK that does not answer the SYN which is known here, where policy lets nobody leave enforcement: that SYN was dropped, or

@@ -46,7 +46,7 @@ impl Engine {
             Unparsed::Malformed(_) => PassReason::Malformed,
         };
         let readable = matches!(why, Unparsed::NotTcp | Unparsed::Fragment);
-        if readable && !self.bounded.is_empty() && !self.fits_without_tcp(now, pkt, pool) {
+        if readable && !self.bounded.is_empty() && !self.fits_without_tcp(now, pkt, pool, out) {
             self.counters.non_tcp_dropped += 1;
             pool.free(pkt);
             return Decision {
@@ -67,16 +67,20 @@ impl Engine {
     }
 
     /// Whether a packet that is no TCP segment may go on, by the limit of its tenant, against which it counts then.
-    fn fits_without_tcp<P: Pool>(&mut self, now: Nanos, pkt: Pkt, pool: &P) -> bool {
+    fn fits_without_tcp<P: Pool>(
+        &mut self,
+        now: Nanos,
+        pkt: Pkt,
+        pool: &mut P,
+        out: &mut Vec<Tx>,
+    ) -> bool {
         let packet = other_packet(pool.head(pkt), pool.len(pkt)).filter(|other| !other.is_icmp());
         let Some(packet) = packet.filter(|_| !self.told.bypass) else {
             return true;
         };
         let tenant = self.bounded.tenant_of(packet.src, |bounds| bounds.non_tcp);
-        let account = tenant.and_then(|id| self.tenants.get_mut(usize::from(id.0)));
-        // A worker that was late finds many at once that did not come at once.
-        let came_at = pool.arrived_at(pkt, now).unwrap_or(now).min(now);
-        account.is_none_or(|account| account.take_now(came_at, u64::from(packet.len)))
+        let (mut ctx, ..) = self.split(now, pool, out);
+        ctx.fits(tenant, u64::from(packet.len), pkt)
     }
 
     /// Sends a packet on as it is, and does not look at what it says.

@@ -8,10 +8,7 @@ use super::*;
 fn a_check_may_compare_with_the_best_of_several() {
     let of = |more: &str| {
         let text = format!("[[check]]\nname = \"c\"\nto = [\"native\", \"boxed\"]\n{more}");
-        let file = experiment(&text);
-        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
-            panic!("one check");
-        };
+        let verdict = only_verdict(&text);
         (verdict.value, verdict.pass)
     };
     assert_eq!(of("of = \"native\"\nat_most = 2.5\n"), (Some(2.5), true));
@@ -29,10 +26,7 @@ fn a_check_may_compare_with_the_worst_of_several() {
     let of = |more: &str| {
         let text =
             format!("[[check]]\nname = \"c\"\nto_worst_of = [\"native\", \"boxed\"]\n{more}");
-        let file = experiment(&text);
-        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
-            panic!("one check");
-        };
+        let verdict = only_verdict(&text);
         (verdict.value, verdict.pass)
     };
     let boxed = "of = \"boxed\"\nat_most = 0.5\n";
@@ -48,11 +42,8 @@ fn a_check_may_compare_with_another_cell() {
         let text = format!(
             "[[check]]\nname = \"c\"\nof = \"boxed\"\nto = \"native\"\nto_where = {{ loss_percent = 0 }}\nat_most = 2\n{more}"
         );
-        let file = experiment(&text);
-        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
-            panic!("one check");
-        };
-        (verdict.value, verdict.worst.clone())
+        let verdict = only_verdict(&text);
+        (verdict.value, verdict.worst)
     };
     let (value, worst) = of("where = { loss_percent = 1 }\n");
     assert_eq!(value, Some(8.0 / 3.0));

@@ -43,6 +43,14 @@ fn experiment(checks: &str) -> Experiment {
     read.unwrap_or_else(|e| panic!("{e}"))
 }
 
+/// What the results say of the one check.
+fn only_verdict(check: &str) -> Verdict {
+    let file = experiment(check);
+    let mut verdicts = check::all(&file, &all_rows(&file));
+    assert_eq!(verdicts.len(), 1);
+    verdicts.remove(0)
+}
+
 /// By run: the foreground flow's time.
 const SECONDS: [f64; 12] = [
     2.0, 1.0, // loss 0, repetition 1: native, boxed
@@ -418,11 +426,8 @@ fn maps_have_a_sheet_for_what_is_on_no_axis() {
 fn a_check_along_a_parameter_compares_neighbours() {
     let of = |more: &str| {
         let text = format!("[[check]]\nname = \"c\"\nalong = \"loss_percent\"\n{more}");
-        let file = experiment(&text);
-        let [verdict] = &check::all(&file, &all_rows(&file))[..] else {
-            panic!("one check");
-        };
-        (verdict.value, verdict.pass, verdict.worst.clone())
+        let verdict = only_verdict(&text);
+        (verdict.value, verdict.pass, verdict.worst)
     };
     let (value, pass, worst) = of("at_most = 6\n");
     assert_eq!((value, pass), (Some(20.0 / 3.0), false));
