@@ -3,7 +3,7 @@ SHELL := /bin/bash
 CARGO ?= cargo
 export CARGO_TERM_COLOR ?= auto
 
-.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench bench-recorder fuzz clean reproduce-tcon reproduce-grid \
+.PHONY: tools book-tools docs help demo test setup build lint check claims soak faults bench bench-recorder fuzz clean reproduce-tcon reproduce-grid reproduce-guest \
         packages test-packages test-guest sbom image compete compete-box priors conformance conformance-paths reproduce-guard reproduce-acdc reproduce-compound reproduce-mystique
 
 help:
