@@ -35,6 +35,9 @@ impl Flow {
         }
         let late = ctx.now.saturating_sub(self.pacing.pacer.next);
         if late > LATE_MIN {
+            if let Some(train) = &mut self.train {
+                train.sends_late(ctx.now);
+            }
             self.note_lost_time(ctx, late, PassReason::LateWorker);
         }
     }

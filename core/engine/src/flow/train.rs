@@ -31,6 +31,8 @@ const IRREGULAR_PERCENT: u128 = 110;
 const SPREAD_TIMES: Nanos = 3;
 /// The RTTs that are remembered for that.
 const FIRSTS: usize = 4;
+/// The moments that are remembered at which the worker was late: a round trip has few of them.
+const LATES: usize = 4;
 /// Two trains agree if they differ by this part at most.
 const AGREE_PARTS: ByteRate = 5;
 /// How much faster than a guess packets leave, after so many that were wrong, and what part of that shows that the path
@@ -54,7 +56,11 @@ struct Mark {
 /// What is thought of the bottleneck.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Guess {
+    /// The high end of what the trains say: packets leave by it, so that it holds back as little as may be.
     rate: ByteRate,
+    /// The low end: what the path has for sure, for copies and for a pipe that is full; 0: as the high one.
+    #[serde(skip)]
+    low: ByteRate,
     /// How many before it were wrong.
     wrong: u8,
     /// How often the path has not carried more.
@@ -66,6 +72,13 @@ struct Guess {
 }
 
 impl Guess {
+    fn low(&self) -> ByteRate {
+        match self.low {
+            0 => self.rate,
+            low => low,
+        }
+    }
+
     /// Bytes per second that are sent to find out whether it is right.
     fn tried(&self) -> ByteRate {
         let step = usize::from(self.wrong).min(TRY_PERCENT.len() - 1);
@@ -79,6 +92,9 @@ pub(crate) struct Train {
     first: Option<Mark>,
     last: Option<Mark>,
     newest: Option<(Nanos, u64, u32)>,
+    /// When packets left later than they were meant to, ns: the latest. Not in the state of an upgrade.
+    #[serde(skip)]
+    late_at: [Nanos; LATES],
     /// The longest gap between two ACKs of the train, ns, and the bytes of the second.
     gap: (Nanos, u64),
     /// The sum over its gaps of gap² ÷ bytes, µs² a kilobyte. This and the next are not in the state of an upgrade.
@@ -101,9 +117,9 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// The rate of the bottleneck as far as trains have shown it, bytes per second.
+    /// The rate of the bottleneck that all trains agree upon, bytes per second: the low end of what they say.
     pub(crate) fn bottleneck(&self) -> Option<ByteRate> {
-        self.guess.map(|guess| guess.rate)
+        self.guess.map(|guess| guess.low())
     }
 
     /// The same as far as a single train has shown it: enough where little depends on it.
@@ -128,7 +144,7 @@ impl Train {
             return Some(guess.tried());
         }
         // What a full path delivers is its rate. A train names up to a sixth too much, where ACKs were compressed.
-        Some(path.max_bw.max(guess.rate - guess.rate / 6))
+        Some(path.max_bw.max(guess.low() - guess.low() / 6))
     }
 
     /// A guess that nothing has proven holds back what leaves at `now`, and has for `at_least`. A packet that waits a moment for
@@ -173,6 +189,7 @@ impl Train {
             self.held_in_vain += now - guess.held_since.unwrap_or(now);
             *guess = Guess {
                 rate: carried,
+                low: carried,
                 wrong: guess.wrong.saturating_add(1),
                 proofs: 0,
                 held_since: Some(now),
@@ -187,6 +204,12 @@ impl Train {
     /// Time that was lost by guesses that have proved wrong since the last call, ns.
     pub(crate) fn take_held_in_vain(&mut self) -> Nanos {
         std::mem::take(&mut self.held_in_vain)
+    }
+
+    /// What leaves at `now` was meant to leave before: the worker was kept off its core. A train does not go on across that.
+    pub(crate) fn sends_late(&mut self, now: Nanos) {
+        self.late_at.rotate_left(1);
+        self.late_at[LATES - 1] = now;
     }
 
     /// A segment that was sent exactly once has been delivered.
@@ -211,6 +234,10 @@ impl Train {
         let broken = self.last.is_none_or(|last| {
             end <= last.end
                 || sent_at < last.sent_at
+                || self
+                    .late_at
+                    .iter()
+                    .any(|late| last.sent_at < *late && *late <= sent_at)
                 || sent_at.saturating_sub(last.sent_at) > pause
                 || now - last.acked_at > pause
         });
@@ -277,9 +304,11 @@ impl Train {
             return;
         }
         let known = self.guess.map_or(0, |guess| guess.rate);
+        let (low, rate) = (rate.min(self.said), rate.max(self.said));
         if rate > known && rate > self.carried {
             self.guess = Some(Guess {
                 rate,
+                low: low.max(self.carried),
                 wrong: self.guess.map_or(0, |guess| guess.wrong),
                 proofs: 0,
                 held_since: self.guess.and_then(|guess| guess.held_since),
@@ -290,192 +319,4 @@ impl Train {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const MSS: u64 = 1000;
-    const RTT: Nanos = 100 * MILLISECOND;
-
-    fn path() -> Path {
-        let mut path = Path::new(MSS as u32);
-        path.on_rtt(RTT);
-        path
-    }
-
-    /// Trains of 40 segments, one an RTT: spacing when they leave, and when the ACKs come back.
-    fn run(trains: &[(Nanos, Nanos)]) -> Train {
-        let (path, mut train, mut end) = (path(), Train::default(), 0);
-        for (n, (out, back)) in trains.iter().enumerate() {
-            let begin = n as Nanos * RTT;
-            for i in 1..=40 {
-                end += MSS;
-                train.on_delivered(begin + i * out, end, 0);
-                train.on_ack(begin + RTT + i * back, &path);
-            }
-        }
-        train
-    }
-
-    #[test]
-    fn two_trains_that_come_back_slower_name_the_bottleneck() {
-        let slower = (10_000, 200_000);
-        assert_eq!(run(&[slower]).bottleneck(), None, "one is not enough");
-        assert_eq!(run(&[slower; 2]).bottleneck(), Some(5_000_000));
-        let disagree = [slower, (10_000, 400_000)];
-        assert_eq!(run(&disagree).bottleneck(), None);
-    }
-
-    /// Ten segments, an ACK for every two: an initial window.
-    #[test]
-    fn a_short_train_is_a_hint_and_no_guess() {
-        let (path, mut train) = (path(), Train::default());
-        for n in 0..3 {
-            for i in 1..=5u64 {
-                train.on_delivered(n * RTT + i * 10_000, (n * 5 + i) * 2 * MSS, 0);
-                train.on_ack((n + 1) * RTT + i * 400_000, &path);
-            }
-        }
-        assert_eq!(
-            (train.bottleneck(), train.perhaps()),
-            (None, Some(5_000_000))
-        );
-    }
-
-    /// After six segments there is a gap, as in a scheduler's service.
-    #[test]
-    fn uneven_trains_say_nothing() {
-        let (path, mut train) = (path(), Train::default());
-        for n in 0..4 {
-            for i in 1..=40u64 {
-                let late = if i > 6 { 6 * MILLISECOND } else { 0 };
-                train.on_delivered(n * RTT + i * 10_000, (n * 40 + i) * MSS, 0);
-                train.on_ack((n + 1) * RTT + i * 200_000 + late, &path);
-            }
-        }
-        assert_eq!(train.bottleneck(), None);
-    }
-
-    /// Trains whose ACKs come in pairs, so irregularly, on a path whose RTT varies by `jitter` between them. The first two have 8
-    /// segments, the others 40.
-    fn irregular(jitter: Nanos) -> Option<ByteRate> {
-        let (path, mut train, mut end) = (path(), Train::default(), 0);
-        for n in 0..6u64 {
-            for i in 1..=if n < 2 { 8 } else { 40 } {
-                end += MSS;
-                let late = (n % 3) * jitter / 2 + i / 2 * 400_000;
-                train.on_delivered(n * 3 * RTT + i * 10_000, end, 0);
-                train.on_ack(n * 3 * RTT + RTT + late, &path);
-            }
-        }
-        train.bottleneck()
-    }
-
-    #[test]
-    fn jitter_is_no_bottleneck() {
-        // The ACKs of a train take 8 ms.
-        let rate = irregular(0).expect("irregular ACKs of a path whose RTT is steady");
-        assert!((4_500_000..=5_500_000).contains(&rate), "{rate}");
-        assert!(irregular(2 * MILLISECOND).is_some(), "a little jitter");
-        assert_eq!(irregular(10 * MILLISECOND), None);
-        // Regular ones say what they say whatever the RTT does.
-        let (path, mut train) = (path(), Train::default());
-        for n in 0..6u64 {
-            for i in 1..=40u64 {
-                let late = (n % 3) * 5 * MILLISECOND + i * 200_000;
-                train.on_delivered(n * 3 * RTT + i * 10_000, (n * 40 + i) * MSS, 0);
-                train.on_ack(n * 3 * RTT + RTT + late, &path);
-            }
-        }
-        assert_eq!(train.bottleneck(), Some(5_000_000));
-    }
-
-    /// Nineteen segments in a burst, the odd last one acknowledged 40 ms late.
-    #[test]
-    fn a_delayed_ack_is_no_bottleneck() {
-        let (path, mut train) = (path(), Train::default());
-        for n in 0..2 {
-            for i in 1..=19u64 {
-                let late = if i == 19 { 40 * MILLISECOND } else { 0 };
-                train.on_delivered(n * RTT + i * 200_000, (n * 19 + i) * MSS, 0);
-                train.on_ack((n + 1) * RTT + i * 200_000 + late, &path);
-            }
-        }
-        assert_eq!(train.bottleneck(), None);
-    }
-
-    /// A worker that was late takes all of them at once.
-    #[test]
-    fn acks_that_came_together_say_nothing() {
-        assert_eq!(run(&[(0, 0); 2]).bottleneck(), None);
-        assert_eq!(run(&[(200_000, 0); 2]).bottleneck(), None);
-    }
-
-    #[test]
-    fn a_train_that_keeps_its_pace_says_nothing() {
-        assert_eq!(run(&[(200_000, 200_000); 2]).bottleneck(), None);
-    }
-
-    /// Sends at the cap for `rounds` half round trips over a path of `rate`, held back all the while.
-    fn hold_back(train: &mut Train, rate: ByteRate, rounds: u64) -> bool {
-        let path = path();
-        let (mut delivered, mut proven) = (0, false);
-        for tick in 0..rounds * 5 + 10 {
-            let now = SECOND + tick * 10 * MILLISECOND;
-            let cap = train.cap(&path).expect("a guess");
-            train.holds_back(now, true, 0);
-            delivered += cap.min(rate) / 100;
-            proven |= train.judge(now, delivered, &path);
-        }
-        proven
-    }
-
-    const SECOND: Nanos = windlass_cc::SECOND;
-
-    #[test]
-    fn a_guess_that_the_path_confirms_is_believed() {
-        let mut train = run(&[(10_000, 200_000); 2]);
-        assert!(train.holds_back(SECOND, true, 0), "not proven yet");
-        assert!(hold_back(&mut train, 5_000_000, 4));
-        assert!(!train.holds_back(2 * SECOND, true, 0));
-        let cap = train.cap(&path()).expect("a guess");
-        assert!(cap <= 5_000_000, "no faster than the path: {cap}");
-        assert_eq!(train.take_held_in_vain(), 0);
-    }
-
-    /// Where the window is the limit, two packets wait for each other after each ACK. Start-up that such moments excuse never ends.
-    #[test]
-    fn what_waits_for_a_moment_is_not_held_back() {
-        let mut train = run(&[(10_000, 200_000); 2]);
-        let held = (0..100).any(|ack| {
-            let now = SECOND + ack * RTT / 10;
-            let waits = train.holds_back(now, true, RTT / 8);
-            let gone = train.holds_back(now + RTT / 20, false, RTT / 8);
-            waits || gone
-        });
-        assert!(!held);
-    }
-
-    #[test]
-    fn a_guess_that_the_path_refutes_gives_way_to_more() {
-        let mut train = run(&[(10_000, 200_000); 2]);
-        assert!(
-            !hold_back(&mut train, 20_000_000, 10),
-            "not while more is carried"
-        );
-        let cap = train.cap(&path()).expect("a guess");
-        assert!(cap > 10_000_000, "{cap}");
-        let held = train.take_held_in_vain();
-        assert!((RTT..10 * RTT).contains(&held), "{held} ns");
-        assert_eq!(train.take_held_in_vain(), 0, "it is told once");
-    }
-
-    #[test]
-    fn what_the_sender_itself_keeps_small_proves_nothing() {
-        let mut train = run(&[(10_000, 200_000); 2]);
-        assert!(!train.holds_back(SECOND, false, 0));
-        let path = path();
-        let slow =
-            (0..100).any(|tick| train.judge(SECOND + tick * 10 * MILLISECOND, tick * 1_000, &path));
-        assert!(!slow);
-    }
-}
+mod tests;
