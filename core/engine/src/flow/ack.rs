@@ -16,6 +16,9 @@ pub(crate) struct Score {
     pub ack: Ack,
     /// It covers a retransmission.
     repaired: bool,
+    /// The highest end that had arrived before it, as an offset. Its blocks come newest first (RFC 2018 §4): among themselves they
+    /// say nothing of reordering.
+    fack: u64,
 }
 
 impl Flow {
@@ -41,6 +44,7 @@ impl Flow {
         let mut score = Score {
             ack: Ack::new(self.came_at(ctx, pkt), self.board.pipe()),
             repaired: false,
+            fack: self.board.fack(),
         };
         let dsack = self.note_dsack(ctx, segment, ack);
         if ack > self.board.una() {
@@ -162,9 +166,9 @@ impl Flow {
             return;
         };
         let (at, sent_at) = (score.ack.at(), piece.sent_at);
-        let once = self
-            .board
-            .note_delivery(at, &piece, self.host.path().recent_min_rtt());
+        let once =
+            self.board
+                .note_delivery(at, &piece, score.fack, self.host.path().recent_min_rtt());
         let delivery = Delivery {
             bytes: piece.len(),
             sent_at,

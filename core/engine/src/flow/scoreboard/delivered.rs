@@ -173,11 +173,27 @@ impl Scoreboard {
         None
     }
 
-    /// A piece was delivered by an ACK that came at `at`. True if its packet, sent once, is what arrived.
-    pub(crate) fn note_delivery(&mut self, at: Nanos, piece: &Piece, min_rtt: Nanos) -> bool {
-        // Overtaken by a later one: the packet was lost, and this is its copy.
-        let by_copy = piece.copied_at > 0 && piece.end < self.rack.fack();
+    /// The highest end that has arrived, as an offset.
+    pub(crate) fn fack(&self) -> u64 {
+        self.rack.fack()
+    }
+
+    /// A piece was delivered by an ACK that came at `at`, and before which `fack` had arrived. True if its packet, sent once, is what
+    /// arrived.
+    pub(crate) fn note_delivery(
+        &mut self,
+        at: Nanos,
+        piece: &Piece,
+        fack: u64,
+        min_rtt: Nanos,
+    ) -> bool {
+        let overtaken = piece.end < fack;
+        // The packet was lost then, and this is its copy.
+        let by_copy = piece.copied_at > 0 && overtaken;
         let once = piece.transmissions == 1 && !by_copy;
+        if once && overtaken {
+            self.rack.note_reordering();
+        }
         self.rack
             .on_delivered(at, piece.sent_at, piece.end, !once, min_rtt);
         once
