@@ -28,6 +28,8 @@ const HELD_RTT_PARTS: Nanos = 8;
 /// Start-up that has lost more than this part of all that it sent sends no bursts.
 const OVERFLOW_PARTS: u64 = 8;
 
+/// On a path that loses, bursts are no faster than what trains say of its bottleneck, and this part of it more.
+const LOSSY_BURST_PARTS: u64 = 4;
 /// By so much the smoothed RTT may lag behind the newest one, in which a window is paced.
 const LAG_MAX: u64 = 2;
 
@@ -264,7 +266,7 @@ impl Flow {
             let queue_stands = path.srtt > least + least / BURST_RTT_PARTS;
             let burst = || match queue_stands || self.has_lost(OVERFLOW_PARTS) {
                 true => rate,
-                false => rate.max(by_window(800)),
+                false => rate.max(by_window(800).min(self.longest_burst())),
             };
             // A train of ACKs that was compressed on its way names a rate beyond any burst.
             let cap = self.train.as_ref().and_then(|train| train.cap(path));
@@ -272,6 +274,14 @@ impl Flow {
             return Some(cap.unwrap_or_else(burst));
         }
         Some(rate)
+    }
+
+    /// Bytes per second beyond which a burst would make a queue. On a path that loses, no copy leaves while one stands, and copies end the
+    /// sender's wait for what is lost. A single train may be wrong by much: the algorithm's own rate is no less for it.
+    fn longest_burst(&self) -> u64 {
+        let seen = self.train.as_ref().and_then(|train| train.perhaps());
+        let of_lossy = seen.filter(|_| self.path_loses());
+        of_lossy.map_or(u64::MAX, |seen| seen + seen / LOSSY_BURST_PARTS)
     }
 
     /// More than this part of what was sent is lost: a full queue has dropped it.
