@@ -13,7 +13,8 @@ impl Endpoint {
             return;
         }
         if self.receiver.ack_is_delayed() {
-            self.early_ack = Some(self.ack_frame(now));
+            let frame = self.ack_frame(now);
+            self.early_acks.push(frame);
         }
         self.receiver.echo_ce = marked;
         self.receiver.demand_ack();

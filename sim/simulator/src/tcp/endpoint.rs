@@ -88,8 +88,8 @@ pub struct Endpoint {
     pub(super) content: Content,
     pub(super) app: App,
     pub(super) reset_due: bool,
-    /// An ACK made before the data that changed what it would say: it leaves first.
-    pub(super) early_ack: Option<Vec<u8>>,
+    /// ACKs made before the data that changed what they would say: they leave first.
+    pub(super) early_acks: Vec<Vec<u8>>,
     /// Its own application reset the connection.
     pub(super) aborted: bool,
     writes: Writes,
@@ -124,7 +124,7 @@ impl Endpoint {
             content,
             app,
             reset_due: false,
-            early_ack: None,
+            early_acks: Vec::new(),
             aborted: false,
             writes: Writes::default(),
             config,

@@ -4,7 +4,7 @@ use windlass_cc::Nanos;
 use windlass_wire::{ChecksumState, Ecn, Flags, Segment, parse, verify_ip, verify_tcp};
 
 use super::ack::Ack;
-use super::codec::ts_clock;
+use super::codec::{sack_room, ts_clock};
 use super::endpoint::{Endpoint, State};
 
 /// A segment in offsets of the stream that it belongs to.
@@ -316,6 +316,11 @@ impl Endpoint {
         }
         let fin = segment.flags.has(Flags::FIN);
         let srtt = self.sender.rtt.srtt;
+        let room = sack_room(u32::from(self.agreed.mss), 0, self.agreed.timestamps);
+        if self.agreed.sack && self.receiver.must_tell(start, end, room) {
+            let frame = self.ack_frame(now);
+            self.early_acks.push(frame);
+        }
         let arrival = self.receiver.on_data(now, start, end, fin, srtt);
         let new_payload = arrival.new_bytes.min(payload.len() as u64);
         if new_payload > 0 {

@@ -92,7 +92,7 @@ impl Endpoint {
             self.state = State::Reset;
             return self.drain_reset(now, out);
         }
-        if let Some(frame) = self.early_ack.take() {
+        for frame in std::mem::take(&mut self.early_acks) {
             self.push(out, frame, false);
         }
         let ts_now = ts_clock(&self.config, now);
