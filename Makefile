@@ -219,7 +219,7 @@ reproduce-guard: build
 	    --json "$(REPORTS)/guard/results.json" --report "$(REPORTS)/guard"
 
 reproduce-grid: build
-	$(call run_experiments,grid rough rough-auto headroom middle page crowd mixed adverse sharing copies-cost sizes)
+	$(call run_experiments,grid rough rough-long rough-auto headroom middle page crowd mixed adverse sharing copies-cost sizes)
 
 # In the simulator; the page in docs is what it says on any machine.
 compete: build

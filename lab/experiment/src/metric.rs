@@ -3,13 +3,15 @@
 use std::collections::BTreeMap;
 
 use crate::rows::Row;
-use crate::statistics::jain;
+use crate::statistics::{Statistic, jain};
 
 /// A quantity of a flow, or of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Metric {
     /// Time to completion of a flow, s.
     Seconds,
+    /// The slowest transfer of a cell, divided by the median one.
+    SlowestOfMedian,
     /// From the begin of the first of the chosen flows of a run to the end of the last, s.
     PageS,
     /// Payload received by time, of a flow.
@@ -112,8 +114,9 @@ impl Part {
 
 impl Metric {
     /// All of them, by name.
-    pub const ALL: [(&'static str, Metric); 42] = [
+    pub const ALL: [(&'static str, Metric); 43] = [
         ("seconds", Metric::Seconds),
+        ("slowest_of_median", Metric::SlowestOfMedian),
         ("page_s", Metric::PageS),
         ("goodput_mbit_s", Metric::GoodputMbitS),
         ("total_mbit_s", Metric::TotalMbitS),
@@ -228,6 +231,13 @@ impl Metric {
     /// Flows that have failed count as failed and for nothing else.
     pub fn parts(self, rows: &[&Row], flows: &[String]) -> Vec<Part> {
         let chosen = |row: &&&Row| is_chosen(row, flows);
+        if self == Metric::SlowestOfMedian {
+            let rows = rows.iter().filter(chosen).filter(|row| !row.failed());
+            let seconds: Vec<f64> = rows.map(|row| row.seconds).collect();
+            let of = |statistic: Statistic| statistic.of(&seconds);
+            let both = of(Statistic::Max).zip(of(Statistic::Median));
+            return both.map(|(of, by)| Part { of, by }).into_iter().collect();
+        }
         if !self.of_runs() {
             let rows = rows.iter().filter(chosen);
             return rows.filter_map(|row| self.of_row(row)).collect();

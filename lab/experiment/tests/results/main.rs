@@ -145,6 +145,15 @@ fn ratios_of_medians_by_cell() {
 }
 
 #[test]
+fn the_slowest_is_compared_with_the_median() {
+    // loss 0: 1, 3, 2; loss 1: 8, 5, 9.
+    let slowest = "of = \"boxed\"\nmetric = \"slowest_of_median\"\nover = \"max\"\n";
+    let worst = "boxed at loss_percent 0: 1.500";
+    assert_value(&format!("{slowest}at_most = 2"), 1.5, true, worst);
+    assert_value(&format!("{slowest}at_most = 1.4"), 1.5, false, worst);
+}
+
+#[test]
 fn conditions_choose_the_cells() {
     let only = "boxed at loss_percent 1: 8.000";
     assert_value(
