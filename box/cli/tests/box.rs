@@ -283,7 +283,12 @@ fn the_guard_compares_keeps_what_it_knows_and_tells() {
     assert!(shown.contains("all (bbr): open"), "{shown}");
     daemon.ask(&["guard", "report", "--html", &page, "--since", "1d"]);
     let html = fs::read_to_string(&page).unwrap();
-    assert!(html.contains("<svg") && html.contains("all"), "{html}");
+    let left_alone = format!("left alone for comparison {:.1} %", observed / 12.0 * 100.0);
+    let told = ["Rule all", "12 flows", &left_alone, "10.77.0.0/24", "<svg"];
+    let quantiles = ["median", "p95", "p99"].map(|name| format!("<td>{name}</td>"));
+    for text in told.into_iter().chain(quantiles.iter().map(String::as_str)) {
+        assert!(html.contains(text), "{text} is not in {html}");
+    }
 
     assert_eq!(daemon.end(Signal::SIGTERM), Some(0));
     let again = Daemon::start(&lab, &arguments);

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::process::Command;
 
-use windlass_auto::guard::State;
-use windlass_cc::{Catalog, MILLISECOND, SECOND};
-use windlass_engine::Limits;
+use windlass_auto::guard::{Guard, GuardConfig, State};
+use windlass_cc::{Catalog, MILLISECOND, SECOND, Seeded};
+use windlass_engine::{Limits, Transfer};
 use windlass_experiment::Observed;
 use windlass_experiment::setup::{Bottleneck, Direction, FlowGroup, Loss, Pair, PathBox, Setup};
 use windlass_lab::backend::sim;
 use windlass_policy::{Config, Policy};
-use windlass_sim::EngineBox;
+use windlass_sim::{EngineBox, NoBox, Scenario};
 
 /// Transfers to each client.
 const COUNT: u32 = 160;
@@ -175,4 +175,77 @@ fn an_algorithm_that_helps_a_little_stays_and_one_that_helps_much_is_proven() {
         assert_ne!(place.state, State::Withdrawn);
     }
     assert_eq!(report.rules[0].places[1].state, State::Proven);
+}
+
+fn unit(dice: &mut Seeded) -> f64 {
+    (dice.draw() >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// Transfers of 30 to 600 kB by a CUBIC server with nothing in between, over paths of any kind: by path, bytes and ns.
+fn pool(paths: u64, transfers: u64) -> Vec<Vec<(u64, u64)>> {
+    let of = |path: u64| {
+        let mut dice = Seeded::new(path);
+        let (rate, rtt) = (4.0 + 46.0 * unit(&mut dice), 10.0 + 190.0 * unit(&mut dice));
+        let ratio = 0.03 * unit(&mut dice) * unit(&mut dice);
+        let jitter = (10.0 * unit(&mut dice) * unit(&mut dice) * MILLISECOND as f64) as u64;
+        let one = |transfer: u64| {
+            let mut dice = Seeded::new(path << 32 | transfer);
+            let bytes = [30_000, 30_000, 150_000, 600_000][(dice.draw() % 4) as usize];
+            let mut scenario = Scenario::download(bytes, rate, rtt);
+            scenario.seed = dice.draw();
+            scenario.down.loss = windlass_sim::link::Loss::Bernoulli { ratio };
+            scenario.down.jitter = jitter;
+            let outcome = windlass_sim::run(&scenario, &mut NoBox::default());
+            (bytes, (outcome.seconds * 1e9) as u64)
+        };
+        (0..transfers).map(one).collect()
+    };
+    (0..paths).map(of).collect()
+}
+
+/// A guard on a network of some of these paths, of which those that are governed take `factor` times as long: whether it ever withdraws
+/// from anything.
+fn withdraws(pool: &[Vec<(u64, u64)>], seed: u64, factor: f64) -> bool {
+    let mut dice = Seeded::new(seed);
+    let mut guard = Guard::new(GuardConfig::default());
+    let mut now = 1_790_000_000 * SECOND;
+    let rule = guard.rule("web", "bbr", now).unwrap();
+    let prefixes = 1 + dice.draw() % pool.len() as u64;
+    let pace = (1 + dice.draw() % 60) * SECOND;
+    (0..2000).any(|_| {
+        now += pace;
+        let prefix = dice.draw() % prefixes;
+        let path = &pool[((prefix + seed) % pool.len() as u64) as usize];
+        let drawn = guard.draw(rule, u128::from(prefix), dice.draw()).unwrap();
+        guard.begin(drawn, u128::from(prefix), now);
+        let (bytes, duration) = path[(dice.draw() % path.len() as u64) as usize];
+        let factor = if drawn.held_out { 1.0 } else { factor };
+        let done = Transfer {
+            bytes,
+            duration: (duration as f64 * factor) as u64,
+            largest_before: 0,
+            complete: true,
+        };
+        guard.learn(drawn, u128::from(prefix), &done, now);
+        guard.state(rule, u128::from(prefix)) == State::Withdrawn
+    })
+}
+
+/// What decides is how long simulated transfers take, and whether they are governed says nothing of it.
+#[test]
+fn a_thousand_networks_of_simulated_transfers_where_governing_changes_nothing() {
+    let pool = pool(40, 100);
+    let wrong = |factor| {
+        (0..1000)
+            .filter(|seed| withdraws(&pool, *seed, factor))
+            .count()
+    };
+    let (null, helped) = (wrong(1.0), wrong(0.95));
+    println!(
+        "withdrawn from: {null} of 1,000 where governing changes nothing, {helped} where it helps by 5 %"
+    );
+    assert!(null <= 50 && helped <= 25, "{null} {helped}");
+    // The test can fail: what doubles the time is found out.
+    let harmed = (0..50).filter(|seed| withdraws(&pool, *seed, 2.0)).count();
+    assert!(harmed >= 48, "{harmed} of 50");
 }

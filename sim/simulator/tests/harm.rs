@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use windlass_cc::{AlgorithmId, MILLISECOND, Nanos};
-use windlass_engine::{LimitedBy, Limits, Verdict};
+use windlass_engine::{FlowInfo, LimitedBy, Limits, Verdict};
 use windlass_sim::link::{Loss, Recording};
 use windlass_sim::stalls::{StallConfig, Stalls};
 use windlass_sim::{EngineBox, NoBox, Outcome, Scenario, run};
@@ -165,4 +165,71 @@ fn a_flow_that_a_guess_holds_back_says_so() {
         .collect();
     assert!(limits.contains(&LimitedBy::Guess));
     assert_ne!(limits.last(), Some(&LimitedBy::Guess));
+}
+
+/// Of a run in which Windlass lets go of the flow: the round trips from the moment at which it knows better until nothing of the flow waits
+/// here any more, and until it is let go of for good.
+fn hand_over(
+    scenario: &Scenario,
+    limits: Limits,
+    pauses: Option<StallConfig>,
+) -> Option<(f64, f64)> {
+    let verdict = Verdict::enforce(AlgorithmId::Bbr);
+    let mut middle = EngineBox::new(Box::new(verdict), limits, scenario.seed);
+    if let Some(config) = pauses {
+        middle = middle.stalling(Stalls::new(config, scenario.seed, 0));
+    }
+    let mut middle = middle.sample_every(MILLISECOND / 4);
+    run(scenario, &mut middle).assert_intact(scenario);
+    let samples = middle.samples();
+    let gone = samples.iter().position(|(_, info)| info.pass.is_some())?;
+    let before = samples[..gone].iter().rev();
+    let handed = gone - before.take_while(|(_, info)| info.in_senders_hands).count();
+    let waits = |(_, info): &&(Nanos, FlowInfo)| info.figures.queued_bytes > 0;
+    let empty = handed + samples[handed..].iter().take_while(waits).count();
+    let (at, info) = &samples[handed];
+    let round_trips =
+        |sample: usize| (samples[sample].0 - at) as f64 / 1e3 / info.figures.srtt_us as f64;
+    Some((round_trips(empty), round_trips(gone)))
+}
+
+/// The sender has its flow within a round trip, whatever the harm was. Windlass lets go of it for good once the round trip is over.
+#[test]
+fn a_harmed_flow_is_its_senders_within_a_round_trip() {
+    let small = Limits {
+        held_packets_total: 8,
+        ..Limits::default()
+    };
+    let mut turning = Scenario::download(40_000_000, 200.0, 50.0);
+    turning.down.recording = Some(Arc::new(changing()));
+    let mut cases: [(&str, Vec<(f64, f64)>); 3] = Default::default();
+    for seed in 1..=RUNS {
+        let of = |scenario: &Scenario, limits: &Limits, pauses| {
+            let scenario = Scenario {
+                seed,
+                ..scenario.clone()
+            };
+            hand_over(&scenario, limits.clone(), pauses)
+        };
+        let usual = Limits::default();
+        let runs = [
+            ("no room", of(&scenario(), &small, None)),
+            ("late", of(&scenario(), &usual, stalls(240, 119))),
+            ("wrong guess", of(&turning, &usual, None)),
+        ];
+        for (case, (name, run)) in cases.iter_mut().zip(runs) {
+            case.0 = name;
+            case.1.extend(run);
+        }
+    }
+    for (name, mut times) in cases {
+        times.sort_by(|a, b| a.1.total_cmp(&b.1));
+        let empty = times.iter().map(|(empty, _)| *empty).fold(0.0, f64::max);
+        let (median, last) = (times[times.len() / 2].1, times[times.len() - 1].1);
+        println!(
+            "{name}: {} runs, its sender's after {empty:.2} round trips at most, let go of after {median:.2} in the median, {last:.2} at most",
+            times.len()
+        );
+        assert!(times.len() >= 2 && empty <= 1.0 && median <= 1.5, "{name}");
+    }
 }
