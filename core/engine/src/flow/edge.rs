@@ -33,6 +33,8 @@ const BURST_BYTES: u64 = 65_536;
 const QUEUE_SEGMENTS: u64 = 10;
 const QUEUE_SEGMENTS_MIN: u64 = 2;
 const QUEUE_SEGMENT_RTT: Nanos = MILLISECOND / 8;
+/// From so many bytes on, one of these segments is as much as what a sender is ahead by at the rates of a data centre.
+const LARGE_SEGMENT: u64 = 4096;
 /// How far an edge is moved to the right at most so that it falls between two segments: ns at the
 /// pacing rate, and segments. A scale of 9 can express one edge in 64 segments of 1,448 bytes.
 const ALIGN_TIME: Nanos = 16 * MILLISECOND;
@@ -109,7 +111,14 @@ impl Flow {
         let burst = bytes_over(rate, burst_time).min(BURST_BYTES);
         let answer = scaled(QUEUE_TIME, round_trip, QUEUE_SIXTEENTHS) + away;
         let segments = (round_trip / QUEUE_SEGMENT_RTT).clamp(QUEUE_SEGMENTS_MIN, QUEUE_SEGMENTS);
-        bytes_over(rate, answer) + burst + segments * u64::from(self.host.path().mss)
+        let (ahead, mss) = (
+            bytes_over(rate, answer) + burst,
+            u64::from(self.host.path().mss),
+        );
+        match mss >= LARGE_SEGMENT && self.has_short_queue() {
+            true => (ahead + mss).max(segments * mss),
+            false => ahead + segments * mss,
+        }
     }
 
     /// Where the edge should be now.
