@@ -116,7 +116,7 @@ impl Flow {
             u64::from(self.host.path().mss),
         );
         match mss >= LARGE_SEGMENT && self.has_short_queue() {
-            true => (ahead + mss).max(segments * mss),
+            true => (ahead + mss + mss / 2).max(segments * mss),
             false => ahead + segments * mss,
         }
     }
