@@ -56,9 +56,9 @@ struct Mark {
 /// What is thought of the bottleneck.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Guess {
-    /// The high end of what the trains say: packets leave by it, so that it holds back as little as may be.
+    /// What the newest of the trains says: packets leave a little faster, which tests it.
     rate: ByteRate,
-    /// The low end: what the path has for sure, for copies and for a pipe that is full; 0: as the high one.
+    /// The low end of what they say: what the path has for sure, where a pipe that is full proves nothing more; 0: as `rate`.
     #[serde(skip)]
     low: ByteRate,
     /// How many before it were wrong.
@@ -119,7 +119,7 @@ pub(crate) struct Train {
 impl Train {
     /// The rate of the bottleneck that all trains agree upon, bytes per second: the low end of what they say.
     pub(crate) fn bottleneck(&self) -> Option<ByteRate> {
-        self.guess.map(|guess| guess.low())
+        self.guess.map(|guess| guess.rate)
     }
 
     /// The same as far as a single train has shown it: enough where little depends on it.
@@ -304,7 +304,7 @@ impl Train {
             return;
         }
         let known = self.guess.map_or(0, |guess| guess.rate);
-        let (low, rate) = (rate.min(self.said), rate.max(self.said));
+        let low = rate.min(self.said);
         if rate > known && rate > self.carried {
             self.guess = Some(Guess {
                 rate,
