@@ -209,7 +209,7 @@ fn a_harmed_flow_is_its_senders_within_a_round_trip() {
                 seed,
                 ..scenario.clone()
             };
-            hand_over(&scenario, limits.clone(), pauses)
+            hand_over(&scenario, *limits, pauses)
         };
         let usual = Limits::default();
         let few = seed <= RUNS;
