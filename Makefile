@@ -72,11 +72,12 @@ test: lint
 
 # Figures of the manual that the simulator makes: lab/backends/tests/claims/claims.toml.
 claims: setup
-	WINDLASS_CLAIMS=1 $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
+	WINDLASS_CLAIMS=$(or $(CLAIMS),1) $(CARGO) test --release --locked -p windlass-lab --test claims -- --nocapture
 
 # The long runs: the claims; 10,000 adverse networks, 100,000 with an adversary; packetdrill's scripts (where PACKETDRILL_SRC names a
 # checkout of it); 1 GB each way through the box, killed in mid-transfer; downloads by HTTPS over a path that damages packets.
-soak: build claims
+soak: build
+	$(MAKE) claims CLAIMS=all
 	tools/packetdrill --windlass "$$(realpath "$(RELEASE)")/windlass" --jobs 2
 	WINDLASS_SEEDS=10000 $(CARGO) test --release --locked -p windlass-sim --test adverse --test check_engine
 	WINDLASS_SEEDS=100000 $(CARGO) test --release --locked -p windlass-sim --test adversary

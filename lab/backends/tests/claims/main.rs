@@ -123,7 +123,7 @@ fn every_figure_stands_in_its_page() {
 #[test]
 fn the_simulator_says_what_the_manual_says() {
     let Some(which) = std::env::var_os("WINDLASS_CLAIMS") else {
-        eprintln!("skipped: takes ten minutes; make claims (WINDLASS_CLAIMS=1) does it");
+        eprintln!("skipped: takes minutes; make claims (WINDLASS_CLAIMS=1) does it");
         return;
     };
     let chosen = |claim: &Claim| which == "all" || !claim.slow;
