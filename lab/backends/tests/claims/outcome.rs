@@ -95,11 +95,21 @@ fn statistic(
     let rows = outcome.rows.iter().filter(|row| row["contestant"] == of);
     let rows = rows
         .filter(|row| row["background"] == false && only.iter().all(|wanted| same(row, wanted)));
-    let mut values: Vec<f64> = rows.filter_map(|row| row[metric].as_f64()).collect();
+    // These two are of all flows of one run, and no column.
+    let of_run = ["total_mbit_s", "jain"].contains(&metric);
+    let column = if of_run { "goodput_mbit_s" } else { metric };
+    let mut values: Vec<f64> = rows.filter_map(|row| row[column].as_f64()).collect();
     assert!(
         !values.is_empty(),
         "no rows of {of} with {metric} and {only:?}"
     );
+    let sum: f64 = values.iter().sum();
+    let squares: f64 = values.iter().map(|value| value * value).sum();
+    match metric {
+        "total_mbit_s" => return sum,
+        "jain" => return sum * sum / (squares * values.len() as f64),
+        _ => {}
+    }
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match over {
