@@ -48,6 +48,7 @@ fn two_boxes_in_a_row_do_not_fight() {
         (20.0, 0.0, 0, 1.05),
         (20.0, 0.02, 0, 1.1),
         (100.0, 0.0, 0, 1.1),
+        // The outer one alone is at 0.992 of what it was when this was 1.1, and the row at 1.007.
         (100.0, 0.01, 0, 1.12),
         // While the outer one repairs, its ACKs come in leaps. The window of a BBR before it is not made for that.
         (100.0, 0.03, 5 * MILLISECOND, 1.2),

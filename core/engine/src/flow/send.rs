@@ -266,7 +266,7 @@ impl Flow {
             let queue_stands = path.srtt > least + least / BURST_RTT_PARTS;
             let burst = || match queue_stands || self.has_lost(OVERFLOW_PARTS) {
                 true => rate,
-                false => rate.max(by_window(800).min(self.longest_burst())),
+                false => rate.max(by_window(800).min(self.fastest_burst())),
             };
             // A train of ACKs that was compressed on its way names a rate beyond any burst.
             let cap = self.train.as_ref().and_then(|train| train.cap(path));
@@ -278,7 +278,7 @@ impl Flow {
 
     /// Bytes per second beyond which a burst would make a queue. On a path that loses, no copy leaves while one stands, and copies end the
     /// sender's wait for what is lost. A single train may be wrong by much: the algorithm's own rate is no less for it.
-    fn longest_burst(&self) -> u64 {
+    fn fastest_burst(&self) -> u64 {
         let seen = self.train.as_ref().and_then(|train| train.perhaps());
         let of_lossy = seen.filter(|_| self.path_loses());
         of_lossy.map_or(u64::MAX, |seen| seen + seen / LOSSY_BURST_PARTS)

@@ -56,11 +56,7 @@ struct Mark {
 /// What is thought of the bottleneck.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Guess {
-    /// What the newest of the trains says: packets leave a little faster, which tests it.
     rate: ByteRate,
-    /// The low end of what they say: what the path has for sure, where a pipe that is full proves nothing more; 0: as `rate`.
-    #[serde(skip)]
-    low: ByteRate,
     /// How many before it were wrong.
     wrong: u8,
     /// How often the path has not carried more.
@@ -72,13 +68,6 @@ struct Guess {
 }
 
 impl Guess {
-    fn low(&self) -> ByteRate {
-        match self.low {
-            0 => self.rate,
-            low => low,
-        }
-    }
-
     /// Bytes per second that are sent to find out whether it is right.
     fn tried(&self) -> ByteRate {
         let step = usize::from(self.wrong).min(TRY_PERCENT.len() - 1);
@@ -117,7 +106,7 @@ pub(crate) struct Train {
 }
 
 impl Train {
-    /// The rate of the bottleneck that all trains agree upon, bytes per second: the low end of what they say.
+    /// The rate of the bottleneck as far as trains have shown it, bytes per second.
     pub(crate) fn bottleneck(&self) -> Option<ByteRate> {
         self.guess.map(|guess| guess.rate)
     }
@@ -144,7 +133,7 @@ impl Train {
             return Some(guess.tried());
         }
         // What a full path delivers is its rate. A train names up to a sixth too much, where ACKs were compressed.
-        Some(path.max_bw.max(guess.low() - guess.low() / 6))
+        Some(path.max_bw.max(guess.rate - guess.rate / 6))
     }
 
     /// A guess that nothing has proven holds back what leaves at `now`, and has for `at_least`. A packet that waits a moment for
@@ -189,7 +178,6 @@ impl Train {
             self.held_in_vain += now - guess.held_since.unwrap_or(now);
             *guess = Guess {
                 rate: carried,
-                low: carried,
                 wrong: guess.wrong.saturating_add(1),
                 proofs: 0,
                 held_since: Some(now),
@@ -208,8 +196,11 @@ impl Train {
 
     /// What leaves at `now` was meant to leave before: the worker was kept off its core. A train does not go on across that.
     pub(crate) fn sends_late(&mut self, now: Nanos) {
-        self.late_at.rotate_left(1);
-        self.late_at[LATES - 1] = now;
+        // More than one packet leaves at such a moment.
+        if self.late_at[LATES - 1] < now {
+            self.late_at.rotate_left(1);
+            self.late_at[LATES - 1] = now;
+        }
     }
 
     /// A segment that was sent exactly once has been delivered.
@@ -304,11 +295,9 @@ impl Train {
             return;
         }
         let known = self.guess.map_or(0, |guess| guess.rate);
-        let low = rate.min(self.said);
         if rate > known && rate > self.carried {
             self.guess = Some(Guess {
                 rate,
-                low: low.max(self.carried),
                 wrong: self.guess.map_or(0, |guess| guess.wrong),
                 proofs: 0,
                 held_since: self.guess.and_then(|guess| guess.held_since),

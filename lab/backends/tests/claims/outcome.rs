@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
+use windlass_experiment::statistics::jain;
 
 /// The file that `--json` writes.
 #[derive(Deserialize)]
@@ -95,7 +96,7 @@ fn statistic(
     let rows = outcome.rows.iter().filter(|row| row["contestant"] == of);
     let rows = rows
         .filter(|row| row["background"] == false && only.iter().all(|wanted| same(row, wanted)));
-    // These two are of all flows of one run, and no column.
+    // These two are of all flows of the one run that is meant, and no column.
     let of_run = ["total_mbit_s", "jain"].contains(&metric);
     let column = if of_run { "goodput_mbit_s" } else { metric };
     let mut values: Vec<f64> = rows.filter_map(|row| row[column].as_f64()).collect();
@@ -103,11 +104,9 @@ fn statistic(
         !values.is_empty(),
         "no rows of {of} with {metric} and {only:?}"
     );
-    let sum: f64 = values.iter().sum();
-    let squares: f64 = values.iter().map(|value| value * value).sum();
     match metric {
-        "total_mbit_s" => return sum,
-        "jain" => return sum * sum / (squares * values.len() as f64),
+        "total_mbit_s" => return values.iter().sum(),
+        "jain" => return jain(&values).unwrap_or(f64::NAN),
         _ => {}
     }
     values.sort_by(f64::total_cmp);

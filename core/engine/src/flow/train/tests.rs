@@ -212,19 +212,3 @@ fn a_worker_that_was_late_makes_no_slow_bottleneck() {
     let blind = with_a_pause(false);
     assert!(blind.is_none_or(|rate| rate < 4_500_000), "{blind:?}");
 }
-
-/// Two trains that agree, the first of them a sixth slower. Start-up is paced by the newer; once the pipe is full, the slower one is sure.
-#[test]
-fn a_guess_knows_the_low_end_of_what_its_trains_say() {
-    let mut train = run(&[(10_000, 230_000), (10_000, 200_000)]);
-    assert_eq!(train.bottleneck(), Some(5_000_000));
-    let cap = |train: &Train| train.cap(&path()).expect("a guess");
-    assert_eq!(cap(&train), 5_000_000 * TRY_PERCENT[0] / 100);
-    assert!(hold_back(&mut train, 5_000_000, 4));
-    let low = 40 * MSS * SECOND / (40 * 230_000);
-    let sure = cap(&train);
-    assert!(
-        (low * 4 / 5..=low * 9 / 10).contains(&sure),
-        "{sure} of {low}"
-    );
-}
