@@ -2,80 +2,18 @@
 //! them, and how far off they may be. `WINDLASS_CLAIMS=1` runs the experiments that take minutes (`make claims`), and `WINDLASS_CLAIMS=all`
 //! the slow ones too (`make soak`); without it, only the pages are read.
 
+mod claim;
 mod outcome;
 mod page;
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
-use serde::Deserialize;
-
-use outcome::{Outcome, Source};
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Claims {
-    claim: Vec<Claim>,
-}
-
-/// A figure in a table of the manual.
-#[derive(Deserialize)]
-struct Claim {
-    /// From the top of the sources.
-    page: PathBuf,
-    /// How its row begins.
-    row: String,
-    /// The head of its column.
-    column: String,
-    /// Which of the numbers in the cell, from 0.
-    #[serde(default)]
-    part: usize,
-    /// The experiment that makes it.
-    experiment: String,
-    /// More words for `windlass lab run`.
-    #[serde(default)]
-    select: Vec<String>,
-    #[serde(flatten)]
-    source: Source,
-    /// How far the outcome may be from it, in its own unit.
-    tolerance: f64,
-    /// What makes it takes minutes by itself: `make soak` looks at it, and `make claims` does not.
-    #[serde(default)]
-    slow: bool,
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
-
-fn claims() -> Vec<Claim> {
-    let text = include_str!("claims.toml");
-    let claims: Claims = toml::from_str(text).unwrap_or_else(|e| panic!("claims.toml: {e}"));
-    claims.claim
-}
-
-impl Claim {
-    fn figure(&self) -> f64 {
-        let text = fs::read_to_string(root().join(&self.page)).unwrap();
-        page::figure(&text, &self.row, &self.column, self.part)
-            .unwrap_or_else(|e| panic!("{}: {e}", self.page.display()))
-    }
-
-    fn names_its_experiment(&self) {
-        let file = root().join(format!("experiments/{}.toml", self.experiment));
-        let text = fs::read_to_string(&file).unwrap_or_else(|e| panic!("{}: {e}", file.display()));
-        for name in self.source.names() {
-            assert!(
-                text.contains(&format!("\"{name}\"")),
-                "{}: {name}",
-                file.display()
-            );
-        }
-    }
-}
+use claim::{Claim, all, root};
+use outcome::Outcome;
 
 /// Runs an experiment in the simulator. Checks of its own may fail: that is for its own command to say.
 fn run(name: &str, select: &[String], folder: &Path) -> Outcome {
@@ -111,7 +49,7 @@ fn timed(claim: &Claim, folder: &Path) -> Outcome {
 
 #[test]
 fn every_figure_stands_in_its_page() {
-    let claims = claims();
+    let claims = all();
     assert!(claims.len() > 20, "{}", claims.len());
     for claim in claims {
         assert!(claim.figure().is_finite());
@@ -130,7 +68,7 @@ fn the_simulator_says_what_the_manual_says() {
     let folder = tempfile::tempdir().unwrap();
     let mut outcomes: BTreeMap<(String, Vec<String>), Outcome> = BTreeMap::new();
     let mut wrong = 0;
-    for claim in claims().into_iter().filter(chosen) {
+    for claim in all().into_iter().filter(chosen) {
         let outcome = outcomes
             .entry((claim.experiment.clone(), claim.select.clone()))
             .or_insert_with(|| timed(&claim, folder.path()));

@@ -20,8 +20,6 @@ struct Check {
 }
 
 /// How the figure is made: the value of a check, or a statistic of rows.
-#[derive(Deserialize)]
-#[serde(untagged)]
 pub enum Source {
     Check {
         check: String,
@@ -33,8 +31,9 @@ pub enum Source {
         to: Option<String>,
         over: Over,
         /// Fields of the rows that count.
-        #[serde(default, rename = "where")]
         only: BTreeMap<String, Value>,
+        /// The unit of the figure in that of the rows.
+        times: f64,
     },
 }
 
@@ -43,6 +42,7 @@ pub enum Source {
 pub enum Over {
     Median,
     Mean,
+    Max,
 }
 
 impl Source {
@@ -71,12 +71,13 @@ impl Source {
                 to,
                 over,
                 only,
+                times,
             } => {
                 let of = statistic(outcome, metric, of, *over, only);
-                match to {
-                    Some(to) => of / statistic(outcome, metric, to, *over, only),
-                    None => of,
-                }
+                let to = to
+                    .as_ref()
+                    .map(|to| statistic(outcome, metric, to, *over, only));
+                times * of / to.unwrap_or(1.0)
             }
         }
     }
@@ -112,6 +113,7 @@ fn statistic(
     values.sort_by(f64::total_cmp);
     let middle = values.len() / 2;
     match over {
+        Over::Max => values[values.len() - 1],
         Over::Mean => values.iter().sum::<f64>() / values.len() as f64,
         Over::Median if values.len() % 2 == 1 => values[middle],
         Over::Median => (values[middle - 1] + values[middle]) / 2.0,

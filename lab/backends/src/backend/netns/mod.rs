@@ -31,8 +31,9 @@ use crate::cleanup::{catch_signals, check_interrupted, remove_stale};
 use crate::command::{IP, check_host};
 use crate::programs::Programs;
 
-/// Listeners, namespaces, pipes.
-const OTHER_FILES: u64 = 1000;
+/// Pipes, the box, the emulator; and for each host its listener and its namespace.
+const OTHER_FILES: u64 = 64;
+const FILES_OF_A_HOST: u64 = 8;
 
 /// Runs setups in network namespaces of this host. Needs root.
 #[derive(Debug)]
@@ -111,7 +112,8 @@ fn raise_file_limit() -> Result<u64> {
 /// Every flow has a socket in either thread, and either thread has files of its own.
 fn check_file_limit(setup: &Setup, limit: u64) -> Result<()> {
     let flows: u64 = setup.flows.iter().map(|group| u64::from(group.count)).sum();
-    let needed = flows + OTHER_FILES;
+    let hosts = (setup.servers.len() + setup.clients.len()) as u64;
+    let needed = flows + hosts * FILES_OF_A_HOST + OTHER_FILES;
     ensure!(
         needed <= limit,
         "{flows} flows need {needed} open files, and this process may have {limit}: take fewer, or \
