@@ -4,8 +4,9 @@
 //! sender's own congestion control more.
 
 use windlass_cc::host::Ack;
-use windlass_cc::{MILLISECOND, Nanos};
+use windlass_cc::{ByteRate, MILLISECOND, Nanos, Phase};
 
+use super::info::NANOS_PER_MICRO;
 use super::{Flow, LimitedBy};
 use crate::context::Context;
 use crate::{HandBack, PassReason, Pool};
@@ -20,6 +21,10 @@ const LOST_MIN: Nanos = 100 * MILLISECOND;
 const LOST_TIMES: Nanos = 3;
 /// Lateness up to this costs nothing: pacing makes up for it, ns.
 const LATE_MIN: Nanos = MILLISECOND;
+/// After lateness, packets leave faster by this part of their rate,
+const CATCH_UP_PARTS: ByteRate = 4;
+/// as long as a round trip, with the queue in it, is at most so many of the least.
+const QUEUE_RTTS: Nanos = 2;
 /// A path that has lost one of so many segments is worth a box that is late.
 const LOSSY_ONE_OF: u64 = 1000;
 /// Segments in a row that could not be held.
@@ -38,8 +43,45 @@ impl Flow {
             if let Some(train) = &mut self.train {
                 train.sends_late(ctx.now);
             }
+            self.fall_behind(late - LATE_MIN);
             self.note_lost_time(ctx, late, PassReason::LateWorker);
         }
+    }
+
+    /// Packets leave so much after their time. Once the queue before the bottleneck has left, the path has had nothing to carry.
+    fn fall_behind(&mut self, late: Nanos) {
+        let path = self.host.path();
+        let least = path.recent_min_rtt();
+        let idle = late.saturating_sub(path.latest_rtt.saturating_sub(least));
+        let behind = Nanos::from(self.pacing.behind_us) * NANOS_PER_MICRO + idle;
+        let behind_us = behind.min(least) / NANOS_PER_MICRO;
+        self.pacing.behind_us = u32::try_from(behind_us).unwrap_or(u32::MAX);
+    }
+
+    /// Bytes per second at which `bytes` leave, where `paced` is their rate. What the path has missed because the box was late becomes a queue
+    /// before its bottleneck, and the path has that to carry the next time. It grows no faster than by a probe of BBR, and to one round trip at
+    /// most. Start-up is faster than the path anyway, and a cap is a cap.
+    pub(super) fn rate_to_catch_up(
+        &mut self,
+        bytes: u64,
+        paced: Option<ByteRate>,
+    ) -> Option<ByteRate> {
+        let paced = paced?;
+        let starts_up = self.host.control().phase == Phase::Startup;
+        if self.pacing.behind_us == 0 || paced == 0 || starts_up || self.verdict.cap.is_some() {
+            return Some(paced);
+        }
+        let path = self.host.path();
+        if path.latest_rtt > path.recent_min_rtt() * QUEUE_RTTS {
+            self.pacing.behind_us = 0;
+            return Some(paced);
+        }
+        let probe = path.max_bw + path.max_bw / CATCH_UP_PARTS;
+        let faster = (paced + paced / CATCH_UP_PARTS).min(probe).max(paced);
+        let saved_us = bytes * 1_000_000 / paced - bytes * 1_000_000 / faster;
+        let saved_us = u32::try_from(saved_us).unwrap_or(u32::MAX);
+        self.pacing.behind_us = self.pacing.behind_us.saturating_sub(saved_us);
+        Some(faster)
     }
 
     /// An ACK that delivers something, and waited until now, opens a window that was the limit. What leaves by it is sent next, so the others

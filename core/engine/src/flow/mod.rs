@@ -189,6 +189,9 @@ pub(crate) struct Pacing {
     turn: Maybe,
     /// Packets that it may send in this turn after the next one.
     turn_left: u8,
+    /// So far is the flow behind because the box was late, µs.
+    #[serde(skip)]
+    behind_us: u32,
     last_sent_at: Nanos,
     /// Since when the sender has had room in the edge and not used it.
     idle_room_since: Maybe,

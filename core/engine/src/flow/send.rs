@@ -205,6 +205,7 @@ impl Flow {
         self.pacing.last_sent_at = ctx.now;
         let rate = self.departure_rate();
         let patience = self.patience(bytes);
+        let rate = self.rate_to_catch_up(bytes, rate);
         self.pacing.pacer.on_sent(ctx.now, bytes, rate, patience);
         self.note_at_bottleneck(ctx.now, bytes);
         self.charge_tenant(ctx, bytes);

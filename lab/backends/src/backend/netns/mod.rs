@@ -121,3 +121,25 @@ fn check_file_limit(setup: &Setup, limit: u64) -> Result<()> {
     );
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use windlass_experiment::setup::Host;
+
+    use super::*;
+
+    #[test]
+    fn flows_without_enough_files_are_refused_before_the_run() {
+        let host = Host::linux("cubic");
+        let setup = Setup {
+            servers: vec![host.clone(); 2],
+            clients: vec![host; 2],
+            ..Setup::default()
+        };
+        let needed = 4 * FILES_OF_A_HOST + OTHER_FILES;
+        assert!(check_file_limit(&setup, needed).is_ok());
+        let said = check_file_limit(&setup, needed - 1).expect_err("one file too few");
+        let said = said.to_string();
+        assert!(said.contains(&format!("ulimit -Hn {needed}")), "{said}");
+    }
+}
