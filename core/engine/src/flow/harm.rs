@@ -52,6 +52,9 @@ impl Flow {
     fn fall_behind(&mut self, late: Nanos) {
         let path = self.host.path();
         let least = path.recent_min_rtt();
+        if least == Nanos::MAX {
+            return;
+        }
         let idle = late.saturating_sub(path.latest_rtt.saturating_sub(least));
         let behind = Nanos::from(self.pacing.behind_us) * NANOS_PER_MICRO + idle;
         let behind_us = behind.min(least) / NANOS_PER_MICRO;
@@ -72,7 +75,7 @@ impl Flow {
             return Some(paced);
         }
         let path = self.host.path();
-        if path.latest_rtt > path.recent_min_rtt() * QUEUE_RTTS {
+        if path.latest_rtt > path.recent_min_rtt().saturating_mul(QUEUE_RTTS) {
             self.pacing.behind_us = 0;
             return Some(paced);
         }
