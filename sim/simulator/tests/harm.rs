@@ -149,8 +149,8 @@ fn what_follows_a_pause_overflows_nothing_and_is_not_taken_for_loss() {
     }
 }
 
-/// A box that stands still for a tenth of the time. What it is behind by becomes a queue, and the path then has something to carry while it
-/// stands still: 20 MB take 1.04 of the time without pauses. Without that they would take 1.07.
+/// A box stands still for a tenth of the time. What it is behind by becomes a queue, and the path then has something to carry in the next
+/// pause. 20 MB take 1.04 of the time without pauses. If the box did not catch up, they would take 1.07.
 #[test]
 fn a_pause_costs_the_path_its_rate_once() {
     let scenario = Scenario::download(20_000_000, 50.0, 100.0);

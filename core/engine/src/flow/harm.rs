@@ -21,9 +21,9 @@ const LOST_MIN: Nanos = 100 * MILLISECOND;
 const LOST_TIMES: Nanos = 3;
 /// Lateness up to this costs nothing: pacing makes up for it, ns.
 const LATE_MIN: Nanos = MILLISECOND;
-/// After lateness, packets leave faster by this part of their rate,
+/// A flow that is behind sends faster by this part of its rate.
 const CATCH_UP_PARTS: ByteRate = 4;
-/// as long as a round trip, with the queue in it, is at most so many of the least.
+/// It no longer does so where the newest round trip is longer than so many of the least: a queue stands.
 const QUEUE_RTTS: Nanos = 2;
 /// A path that has lost one of so many segments is worth a box that is late.
 const LOSSY_ONE_OF: u64 = 1000;
@@ -48,7 +48,7 @@ impl Flow {
         }
     }
 
-    /// Packets leave so much after their time. Once the queue before the bottleneck has left, the path has had nothing to carry.
+    /// Packets leave so much after their time, ns. Once the queue before the bottleneck has left, the path has had nothing to carry.
     fn fall_behind(&mut self, late: Nanos) {
         let path = self.host.path();
         let least = path.recent_min_rtt();

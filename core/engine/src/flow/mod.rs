@@ -189,7 +189,7 @@ pub(crate) struct Pacing {
     turn: Maybe,
     /// Packets that it may send in this turn after the next one.
     turn_left: u8,
-    /// So far is the flow behind because the box was late, µs.
+    /// For so long the path has had nothing to carry because the box was late, µs. It is made up for.
     #[serde(skip)]
     behind_us: u32,
     last_sent_at: Nanos,
