@@ -124,6 +124,7 @@ fn what_cannot_be_used_is_told() {
             "\"t state\" cannot be a name",
         ),
         (fine("auto"), "\"auto\" has a meaning in rules"),
+        (fine("observe"), "\"observe\" has a meaning in rules"),
         (
             with_parameters("t_key_of_rules", &["fallback"]),
             "fallback has a meaning in rules",

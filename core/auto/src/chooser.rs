@@ -100,18 +100,32 @@ impl Chooser {
         self.places.len()
     }
 
-    /// The arm for a new flow to `prefix`; `dice` is any number that nobody foresees. The second is
-    /// true if the flow explores.
-    pub fn choose(&self, prefix: u128, dice: u64) -> (usize, bool) {
+    /// The arm for a new flow to `prefix`, one of those that are `allowed` for it; `dice` is any number that nobody
+    /// foresees. The second is true if the flow explores.
+    ///
+    /// # Panics
+    /// When no arm is allowed.
+    pub fn choose(
+        &self,
+        prefix: u128,
+        dice: u64,
+        allowed: impl Fn(usize) -> bool,
+    ) -> (usize, bool) {
         let share = (dice >> 11) as f64 / (1u64 << 53) as f64;
-        let belief = Belief::of(self, self.places.get(&prefix));
-        let best = belief.best().0;
+        let arms = Belief::of(self, self.places.get(&prefix)).arms;
+        let mut known: Vec<(usize, ArmBelief)> = arms.into_iter().enumerate().collect();
+        known.retain(|(arm, _)| allowed(*arm));
+        let by_score = |a: &&(usize, ArmBelief), b: &&(usize, ArmBelief)| {
+            // Of equals the first, as in `Belief::best`.
+            a.1.score.total_cmp(&b.1.score).then(b.0.cmp(&a.0))
+        };
+        let best = *known.iter().max_by(by_score).expect("an arm is allowed");
         if share >= self.config.explore {
-            return (best, false);
+            return (best.0, false);
         }
-        match explored(&belief.arms, best, share / self.config.explore) {
+        match explored(&known, best, share / self.config.explore) {
             Some(arm) => (arm, true),
-            None => (best, false),
+            None => (best.0, false),
         }
     }
 
@@ -198,18 +212,18 @@ impl Chooser {
 }
 
 /// The arm for a flow that explores, `chance` from 0 to 1; `None` if no other could be as good as the best.
-fn explored(arms: &[ArmBelief], best: usize, chance: f64) -> Option<usize> {
+fn explored(arms: &[(usize, ArmBelief)], best: (usize, ArmBelief), chance: f64) -> Option<usize> {
     let could_be_best = |a: &ArmBelief| {
         let from_elsewhere = ELSEWHERE_WEIGHT / (a.transfers + ELSEWHERE_WEIGHT);
         let error = libm::hypot(a.error, from_elsewhere * ELSEWHERE_ERROR);
-        a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= arms[best].score
+        a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= best.1.score
     };
-    let odds = |arm: usize| {
-        let beside = arms[arm].score - arms[best].score;
-        libm::exp(EXPLORE_POWER * beside) / (1.0 + arms[arm].transfers)
-    };
-    let others = (0..arms.len()).filter(|arm| *arm != best && could_be_best(&arms[*arm]));
-    let others: Vec<(usize, f64)> = others.map(|arm| (arm, odds(arm))).collect();
+    let odds =
+        |a: &ArmBelief| libm::exp(EXPLORE_POWER * (a.score - best.1.score)) / (1.0 + a.transfers);
+    let others = arms
+        .iter()
+        .filter(|(arm, a)| *arm != best.0 && could_be_best(a));
+    let others: Vec<(usize, f64)> = others.map(|(arm, a)| (*arm, odds(a))).collect();
     let mut left = chance * others.iter().map(|(_, odds)| odds).sum::<f64>();
     let drawn = others.iter().find(|(_, odds)| {
         left -= odds;

@@ -5,19 +5,22 @@ use std::sync::{Arc, Mutex, PoisonError};
 use foldhash::quality::FixedState;
 use std::hash::BuildHasher;
 use windlass_auto::{Belief, Chooser, ChooserConfig};
-use windlass_cc::{Nanos, Settings};
+use windlass_cc::Nanos;
 use windlass_engine::{Arm, Comparison, Transfer, Verdict};
 use windlass_wire::{Addr, FlowKey};
 
-use crate::auto_config::AutoConfig;
+use crate::auto_config::{AutoArm, AutoConfig};
 use crate::prefix::Prefix;
 use crate::tally::Tally;
 
 /// The word that stands in the place of an algorithm.
 pub(crate) const AUTO: &str = windlass_cc::plugin::CHOSEN_BY_EXPERIENCE;
 
+/// A prefix that nothing is known of.
+const NOWHERE: u128 = 0;
+
 /// What is learned, shared by all workers: they ask when a connection begins and tell when a transfer
-/// ends, and never wait for each other. Who finds it in use takes the arm that is best by the priors,
+/// ends, and never wait for each other. Who finds it in use takes the algorithm that is best by the priors,
 /// or leaves the transfer out.
 #[derive(Clone, Debug)]
 pub struct Auto {
@@ -45,10 +48,11 @@ impl Auto {
             prefixes: config.memory.prefixes,
             tail_weight: config.tail_weight,
         });
+        let governs = |arm: usize| config.arms[arm] != AutoArm::Observe;
         Auto {
-            config,
-            first: chooser.beliefs(0)[0].best().0,
+            first: chooser.choose(NOWHERE, u64::MAX, governs).0,
             chooser: Arc::new(Mutex::new(chooser)),
+            config,
         }
     }
 
@@ -59,7 +63,7 @@ impl Auto {
 
     /// The arms, by the names under which they are kept.
     pub fn arm_names(&self) -> Vec<String> {
-        self.config.arms.iter().map(Settings::to_string).collect()
+        self.config.arms.iter().map(AutoArm::to_string).collect()
     }
 
     /// What is believed, of every prefix; and first, of those that nothing is known of.
@@ -97,15 +101,29 @@ impl Auto {
         }
     }
 
-    /// The verdict of a flow to `dst`, which counts in the tally of its rule.
-    pub(crate) fn choose(&self, dst: Addr, dice: u64, verdict: Verdict, tally: &Tally) -> Verdict {
+    /// The verdict of a flow to `dst`, which counts in the tally of its rule. A flow that is `bound` to what the rule sees to
+    /// must be governed.
+    pub(crate) fn choose(
+        &self,
+        dst: Addr,
+        dice: u64,
+        (verdict, bound): (Verdict, bool),
+        tally: &Tally,
+    ) -> Verdict {
+        let allowed = |arm: usize| !bound || self.config.arms[arm] != AutoArm::Observe;
         let (arm, explores) = match self.chooser.try_lock() {
-            Ok(chooser) => chooser.choose(self.config.memory.key(dst), dice),
+            Ok(chooser) => chooser.choose(self.config.memory.key(dst), dice, allowed),
             Err(_) => (self.first, false),
         };
         tally.chosen(arm, explores);
+        let verdict = match self.config.arms[arm] {
+            AutoArm::Algorithm(algorithm) => Verdict {
+                algorithm,
+                ..verdict
+            },
+            AutoArm::Observe => verdict.held_out(),
+        };
         Verdict {
-            algorithm: self.config.arms[arm],
             arm: Some(Arm {
                 by: Comparison::Auto,
                 number: arm as u8,

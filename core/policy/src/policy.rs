@@ -263,7 +263,11 @@ impl Decide for Policy {
         }
         let arm = rule.verdict.and_then(|verdict| verdict.arm);
         match arm {
-            Some(_) => self.auto.choose(flow.dst, dice(AUTO_SALT), verdict, tally),
+            Some(_) => {
+                let bound = guard::bound_to(&verdict, &self.tenants).is_some();
+                let dice = dice(AUTO_SALT);
+                self.auto.choose(flow.dst, dice, (verdict, bound), tally)
+            }
             None => Verdict { arm, ..verdict },
         }
     }

@@ -147,7 +147,7 @@ fn control(
         verdict.switching = None;
         verdict.arm = None;
         if value.text(auto::AUTO).is_ok_and(|text| text == auto::AUTO) {
-            verdict.algorithm = known.auto.arms[0];
+            verdict.algorithm = known.auto.first_algorithm();
             verdict.arm = Some(Arm {
                 by: Comparison::Auto,
                 number: 0,

@@ -1,7 +1,7 @@
 //! What rules with `algorithm = "auto"` have tried, and what becomes of that when rules change.
 
-use windlass_cc::{Catalog, SECOND};
-use windlass_engine::{Comparison, Decide, Side, Transfer, Verdict};
+use windlass_cc::{AlgorithmId, Catalog, SECOND};
+use windlass_engine::{Comparison, Decide, Mode, Side, Transfer, Verdict};
 use windlass_policy::{Config, Policy, Tried};
 use windlass_wire::FlowKey;
 
@@ -88,4 +88,62 @@ fn rules_that_keep_their_name_keep_their_counts_unless_other_algorithms_are_trie
     let mut after = policy(&RULES.replace("\"cubic\"", "\"reno\""));
     after.inherit(&before, 0);
     assert_eq!(flows(&after, "web"), Some(0));
+}
+
+/// Of two arms, one leaves flows to their server. A transfer of such a flow counts for that arm, and a rule that sees to
+/// something else governs every flow.
+#[test]
+fn an_arm_may_leave_flows_to_their_server_unless_the_rule_binds_them() {
+    let rules = |bound: &str| {
+        format!(
+            "[auto]\narms = [\"observe\", \"bbr\"]\npriors = \"order\"\nexplore = 0\n\
+             [[rule]]\nname = \"web\"\nalgorithm = \"auto\"\n{bound}"
+        )
+    };
+    let free = policy(&rules(""));
+    let verdict = drawn(&free, 1);
+    assert_eq!(verdict.mode, Mode::Observe);
+    let transfer = Transfer {
+        bytes: 1_000_000,
+        duration: 2 * SECOND,
+        largest_before: 0,
+        complete: true,
+    };
+    free.learn(&verdict, &flow(1), &transfer, SECOND);
+    let tried = &free.tried()[0].arms;
+    assert_eq!((tried[0].flows, tried[0].transfers), (1, 1));
+    assert_eq!((tried[1].flows, tried[1].transfers), (0, 0));
+
+    for bound in ["cap_mbit = 10\n", "police = true\n"] {
+        let verdict = drawn(&policy(&rules(bound)), 1);
+        assert_eq!(verdict.mode, Mode::Enforce, "{bound}");
+        assert_eq!(verdict.algorithm, AlgorithmId::Bbr.into(), "{bound}");
+    }
+}
+
+/// Once transfers that were left alone have been the fastest to a prefix, its flows are left alone.
+#[test]
+fn a_prefix_whose_server_is_faster_alone_is_left_to_it() {
+    let text = "[auto]\narms = [\"bbr\", \"observe\"]\nexplore = 0.5\n\
+                [[rule]]\nname = \"web\"\nalgorithm = \"auto\"\n";
+    let policy = policy(text);
+    let client = 7;
+    let mut modes = Vec::new();
+    for n in 0..200u64 {
+        let now = n * SECOND;
+        let verdict = policy.classify(&flow(client), Side::Inside, now);
+        let verdict = policy.draw(verdict.expect("a rule"), &flow(client), now);
+        let alone = verdict.mode == Mode::Observe;
+        let transfer = Transfer {
+            bytes: 1_000_000,
+            duration: if alone { SECOND } else { 2 * SECOND },
+            largest_before: 0,
+            complete: true,
+        };
+        policy.learn(&verdict, &flow(client), &transfer, now);
+        modes.push(verdict.mode);
+    }
+    assert_eq!(modes[0], Mode::Enforce, "bbr is worth more to begin with");
+    let alone = modes[100..].iter().filter(|m| **m == Mode::Observe).count();
+    assert!(alone > 90, "{alone} of 100");
 }

@@ -123,6 +123,32 @@ fn flows_get_what_is_best_on_the_way_to_them() {
     );
 }
 
+/// Flows that are left to their server teach as the others do, and lose where the server is slow alone.
+#[test]
+fn a_flow_that_is_left_alone_teaches_too() {
+    let text = "version = 1\n[auto]\narms = [\"observe\", \"bbr\"]\nexplore = 0.5\nprefix_v4 = 32\n\
+                [[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n";
+    let config = Config::parse(text, "w.toml", &Catalog::new()).unwrap();
+    let learning = config.policy();
+    run(&setup(40, 1), learning.clone());
+    let beliefs = learning.auto().beliefs(200 * SECOND);
+    let [_, places @ ..] = &beliefs[..] else {
+        panic!("{beliefs:?}");
+    };
+    assert_eq!(places.len(), 2);
+    for place in places {
+        let transfers: Vec<f64> = place.belief.arms.iter().map(|a| a.transfers).collect();
+        let all: f64 = transfers.iter().sum();
+        assert!(
+            (38.5..40.1).contains(&all) && transfers[0] > 0.9,
+            "{transfers:?}"
+        );
+        let lossy = place.prefix.expect("known").to_string() == format!("{}/32", client_address(1));
+        let (best, sure) = place.belief.best();
+        assert!(!lossy || (best == 1 && sure > 0.99), "{place:?}");
+    }
+}
+
 /// What has been measured of the arms spares the first flows to a new place what the order of the list
 /// would cost them.
 #[test]

@@ -7,6 +7,8 @@ use crate::dice::{Dice, transfer};
 
 const SECOND: u64 = 1_000_000_000;
 const DAY: u64 = 86_400 * SECOND;
+/// Any arm is allowed.
+const ALL: fn(usize) -> bool = |_| true;
 
 fn config(explore: f64) -> ChooserConfig {
     ChooserConfig {
@@ -26,7 +28,7 @@ fn learn(chooser: &mut Chooser, dice: &mut Dice, flows: usize, at: u64) -> [[usi
     let mut got = [[0; 3]; 3];
     for n in 0..flows {
         let prefix = n % 3;
-        let (arm, _) = chooser.choose(prefix as u128, dice.next());
+        let (arm, _) = chooser.choose(prefix as u128, dice.next(), ALL);
         got[prefix][arm] += 1;
         let transfer = dice.transfer(WORTH[prefix][arm], 0.3);
         chooser.learn(prefix as u128, arm, &transfer, at);
@@ -38,10 +40,10 @@ fn learn(chooser: &mut Chooser, dice: &mut Dice, flows: usize, at: u64) -> [[usi
 fn every_prefix_gets_the_arm_that_is_best_for_it() {
     let mut dice = Dice(1);
     let mut chooser = Chooser::new(config(0.2));
-    assert_eq!(chooser.choose(7, u64::MAX), (0, false), "the prior");
+    assert_eq!(chooser.choose(7, u64::MAX, ALL), (0, false), "the prior");
     learn(&mut chooser, &mut dice, 300, 0);
     for (prefix, best) in [(0, 1), (1, 0), (2, 2)] {
-        assert_eq!(chooser.choose(prefix, u64::MAX), (best, false));
+        assert_eq!(chooser.choose(prefix, u64::MAX, ALL), (best, false));
         let beliefs = chooser.beliefs(0);
         let belief = beliefs.iter().find(|b| b.prefix == Some(prefix)).unwrap();
         let (arm, sure) = belief.best();
@@ -68,7 +70,7 @@ fn lost(priors: [f64; 3], flows: u32, prefixes: u32) -> f64 {
         });
         let lost = (0..flows).map(|n| {
             let prefix = u128::from(n % prefixes);
-            let (arm, _) = chooser.choose(prefix, dice.next());
+            let (arm, _) = chooser.choose(prefix, dice.next(), ALL);
             let transfer = dice.transfer(WORTH[arm], 0.3);
             chooser.learn(prefix, arm, &transfer, 0);
             (WORTH[1] / WORTH[arm]).ln()
@@ -89,7 +91,7 @@ fn unlearned(priors: [f64; 3]) -> (u32, u32) {
         });
         let mut last = 0;
         for n in 0..400 {
-            let (arm, explores) = chooser.choose(1, dice.next());
+            let (arm, explores) = chooser.choose(1, dice.next(), ALL);
             if arm != 1 && !explores {
                 last = n + 1;
             }
@@ -135,11 +137,11 @@ fn no_more_flows_explore_than_the_share() {
     let mut dice = Dice(2);
     let chooser = Chooser::new(config(0.05));
     let explores = (0..100_000)
-        .filter(|_| chooser.choose(1, dice.next()).1)
+        .filter(|_| chooser.choose(1, dice.next(), ALL).1)
         .count();
     assert!((4_700..5_300).contains(&explores), "{explores}");
     let never = Chooser::new(config(0.0));
-    assert!((0..10_000).all(|_| !never.choose(1, dice.next()).1));
+    assert!((0..10_000).all(|_| !never.choose(1, dice.next(), ALL).1));
 }
 
 /// What has been found to be much worse at a prefix is left alone there until the evidence has faded; of what is not
@@ -153,7 +155,7 @@ fn exploring_is_for_what_could_be_best() {
     });
     let mut tried = [0; 4];
     for _ in 0..10_000 {
-        let (arm, explores) = chooser.choose(1, dice.next());
+        let (arm, explores) = chooser.choose(1, dice.next(), ALL);
         assert!(explores);
         tried[arm] += 1;
     }
@@ -172,7 +174,7 @@ fn exploring_is_for_what_could_be_best() {
     let mut later = |chooser: &Chooser| {
         let mut tried = [0; 4];
         for _ in 0..1000 {
-            tried[chooser.choose(1, dice.next()).0] += 1;
+            tried[chooser.choose(1, dice.next(), ALL).0] += 1;
         }
         tried
     };
@@ -188,6 +190,25 @@ fn exploring_is_for_what_could_be_best() {
     assert!(half > 0);
 }
 
+/// An arm that a flow may not have is neither its best nor explored.
+#[test]
+fn only_what_is_allowed_is_chosen() {
+    let mut dice = Dice(9);
+    let mut chooser = Chooser::new(config(0.5));
+    for (arm, mbit) in [10.0, 20.0, 30.0].into_iter().enumerate() {
+        for _ in 0..20 {
+            chooser.learn(1, arm, &dice.transfer(mbit, 0.3), 0);
+        }
+    }
+    assert_eq!(chooser.choose(1, u64::MAX, ALL), (2, false));
+    let not_the_best = |arm| arm != 2;
+    assert_eq!(chooser.choose(1, u64::MAX, not_the_best), (1, false));
+    for _ in 0..1000 {
+        assert_ne!(chooser.choose(1, dice.next(), not_the_best).0, 2);
+        assert_eq!(chooser.choose(1, dice.next(), |arm| arm == 0), (0, false));
+    }
+}
+
 /// A place that was never seen takes what the arms are worth elsewhere, and learns its own.
 #[test]
 fn what_is_known_elsewhere_is_where_a_new_prefix_begins() {
@@ -195,18 +216,18 @@ fn what_is_known_elsewhere_is_where_a_new_prefix_begins() {
     let mut chooser = Chooser::new(config(0.3));
     for n in 0..600u32 {
         let prefix = u128::from(n % 20);
-        let (arm, _) = chooser.choose(prefix, dice.next());
+        let (arm, _) = chooser.choose(prefix, dice.next(), ALL);
         let transfer = dice.transfer([10.0, 10.0, 25.0][arm], 0.2);
         chooser.learn(prefix, arm, &transfer, 0);
     }
-    assert_eq!(chooser.choose(999, u64::MAX), (2, false));
+    assert_eq!(chooser.choose(999, u64::MAX, ALL), (2, false));
     for _ in 0..40 {
         let arm = (dice.next() % 3) as usize;
         let transfer = dice.transfer([30.0, 10.0, 10.0][arm], 0.2);
         chooser.learn(999, arm, &transfer, 0);
     }
-    assert_eq!(chooser.choose(999, u64::MAX), (0, false));
-    assert_eq!(chooser.choose(3, u64::MAX), (2, false));
+    assert_eq!(chooser.choose(999, u64::MAX, ALL), (0, false));
+    assert_eq!(chooser.choose(3, u64::MAX, ALL), (2, false));
 }
 
 #[test]
@@ -221,7 +242,7 @@ fn an_even_goodput_is_worth_more_than_a_slightly_larger_one() {
         chooser.learn(1, 0, &wild, 0);
         chooser.learn(1, 1, &even, 0);
     }
-    assert_eq!(chooser.choose(1, u64::MAX).0, 1);
+    assert_eq!(chooser.choose(1, u64::MAX, ALL).0, 1);
 }
 
 #[test]
@@ -229,14 +250,14 @@ fn evidence_fades_and_a_changed_path_is_found_out() {
     let mut dice = Dice(5);
     let mut chooser = Chooser::new(config(0.2));
     learn(&mut chooser, &mut dice, 3000, 0);
-    assert_eq!(chooser.choose(0, u64::MAX).0, 1);
+    assert_eq!(chooser.choose(0, u64::MAX, ALL).0, 1);
     let later = 10 * DAY;
     for _ in 0..60 {
-        let (arm, _) = chooser.choose(0, dice.next());
+        let (arm, _) = chooser.choose(0, dice.next(), ALL);
         let transfer = dice.transfer([10.0, 5.0, 40.0][arm], 0.3);
         chooser.learn(0, arm, &transfer, later);
     }
-    assert_eq!(chooser.choose(0, u64::MAX).0, 2);
+    assert_eq!(chooser.choose(0, u64::MAX, ALL).0, 2);
 }
 
 #[test]
@@ -268,8 +289,8 @@ fn what_was_learned_survives_a_restart_and_a_change_of_arms() {
     let mut restarted = Chooser::new(config(0.0));
     let mut reader = serde_json::Deserializer::from_str(&text);
     restarted.recall(&mut reader, &new, 100).unwrap();
-    assert_eq!(restarted.choose(0, u64::MAX).0, 2, "cubic");
-    assert_eq!(restarted.choose(2, u64::MAX).0, 0, "hybla");
+    assert_eq!(restarted.choose(0, u64::MAX, ALL).0, 2, "cubic");
+    assert_eq!(restarted.choose(2, u64::MAX, ALL).0, 0, "hybla");
     assert_eq!(restarted.prefixes(), 3);
     for damaged in [
         "",
@@ -280,7 +301,7 @@ fn what_was_learned_survives_a_restart_and_a_change_of_arms() {
         let mut reader = serde_json::Deserializer::from_str(damaged);
         assert!(restarted.recall(&mut reader, &new, 100).is_err());
     }
-    assert_eq!(restarted.choose(0, u64::MAX).0, 2, "nothing was lost");
+    assert_eq!(restarted.choose(0, u64::MAX, ALL).0, 2, "nothing was lost");
 }
 
 /// A trial in which the second arm is `factor` times as fast.

@@ -143,6 +143,8 @@ impl fmt::Display for Fault {
 
 /// What rules say in an algorithm's place to leave it to experience.
 pub const CHOSEN_BY_EXPERIENCE: &str = "auto";
+/// The word that stands beside algorithms, where flows may be left to their server.
+pub const LEFT_ALONE: &str = "observe";
 /// What stands beside the parameters in a rule's table for an algorithm.
 const KEYS_OF_RULES: [&str; 3] = ["name", "preset", "fallback"];
 
@@ -169,7 +171,7 @@ impl Description {
                 "\"{name}\" cannot be a name: small letters, digits and underscores, a letter first"
             ));
         }
-        if self.name == CHOSEN_BY_EXPERIENCE {
+        if [CHOSEN_BY_EXPERIENCE, LEFT_ALONE].contains(&self.name) {
             return Some(format!(
                 "\"{}\" has a meaning in rules: take another name",
                 self.name

@@ -18,8 +18,20 @@ pub const BAD: &[Bad] = &[
     (
         "version = 1\n[auto]\nunsafe = [\"bbr\", \"cubic\", \"bbr3\"]\n",
         (2, 1),
-        "0 algorithms to choose among",
-        "that are not unsafe",
+        "no algorithm to choose",
+        "that is not unsafe",
+    ),
+    (
+        "version = 1\n[auto]\narms = [\"observe\"]\n",
+        (3, 8),
+        "no algorithm to choose",
+        "one at least is an algorithm",
+    ),
+    (
+        "version = 1\n[auto]\narms = [\"reno\", \"cubic\", \"bbr\", \"bic\", \"veno\", \"yeah\", \"vegas\", \"fast\", \"observe\"]\n",
+        (3, 8),
+        "9 arms to choose among",
+        "write 1 to 8",
     ),
     (
         "version = 1\n[auto]\nexplore = 5\n",
