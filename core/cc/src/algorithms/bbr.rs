@@ -8,7 +8,8 @@
 //! Different: the window keeps its floor of 4 segments in recovery too; "in flight at the
 //! earliest departure time" is what is in flight, since the caller's pacer holds the rest back;
 //! the window that recovery restores is bound by the model at once, not at the next ACK; a policer is
-//! believed only where no queue stands; start-up ends when it overflows a queue of its own making; packet
+//! believed only where no queue stands; start-up ends when it overflows a queue of its own making; a probe
+//! that has found more is followed by the next one before the cycle is over; packet
 //! conservation needs a flight that filled the path: one that the sender's supply kept small says
 //! nothing about what the network can take (in a box, the supply is another host's slow start).
 
@@ -36,6 +37,10 @@ use policer::Policer;
 /// Gains are in thousandths.
 const UNIT: u64 = 1000;
 const CYCLE_GAINS: [u64; 8] = [1250, 750, UNIT, UNIT, UNIT, UNIT, UNIT, UNIT];
+/// What the phase that probes has sent is acknowledged in the two phases after it. So here it is known what it has found.
+const CLIMB_INDEX: usize = 3;
+/// So much more bandwidth is worth another probe at once, thousandths. A probe sends 1250.
+const CLIMB_GROWTH: u64 = 1100;
 /// Smallest window, segments.
 const MIN_CWND_SEGMENTS: u64 = 4;
 
@@ -59,6 +64,10 @@ parameters! {
         /// for both, and goes on for three rounds after the second.
         #[serde(skip, default = "is_on")]
         newcomer: bool = true, Range::Flag;
+        /// A probe that has found a tenth more bandwidth is followed by the next one two round trips later. Linux waits for the rest of
+        /// the eight phases, so a rate that comes back is found in steps of a quarter in eight round trips.
+        #[serde(skip, default = "is_on")]
+        climb: bool = true, Range::Flag;
     }
 }
 
@@ -109,6 +118,9 @@ struct MinRtt {
 struct Cycle {
     index: usize,
     stamp: Nanos,
+    /// Bandwidth when it last began to probe. Not in the state that processes hand over.
+    #[serde(skip)]
+    before: ByteRate,
 }
 
 /// BBR v1.
@@ -160,13 +172,17 @@ impl Bbr {
     /// Enters PROBE_BW anywhere in its cycle but in the phase that drains.
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
-        self.cycle.index = CYCLE_GAINS.len() - 1 - self.random.below(7) as usize;
-        self.advance_cycle(now);
+        self.cycle.before = 0;
+        let index = CYCLE_GAINS.len() - self.random.below(7) as usize;
+        self.begin_phase(index % CYCLE_GAINS.len(), now);
     }
 
-    fn advance_cycle(&mut self, now: Nanos) {
-        self.cycle.index = (self.cycle.index + 1) % CYCLE_GAINS.len();
+    fn begin_phase(&mut self, index: usize, now: Nanos) {
+        self.cycle.index = index;
         self.cycle.stamp = now;
+        if index == 0 {
+            self.cycle.before = self.max_bw.get();
+        }
     }
 
     fn leave_probe_rtt(&mut self, now: Nanos) {

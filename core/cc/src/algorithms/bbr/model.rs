@@ -1,7 +1,9 @@
 //! The model of the path, and the modes that follow from it.
 
 use super::policer::Verdict;
-use super::{Bbr, CYCLE_GAINS, FullPipe, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT};
+use super::{
+    Bbr, CLIMB_GROWTH, CLIMB_INDEX, CYCLE_GAINS, FullPipe, MIN_CWND_SEGMENTS, Mode, Recovery, UNIT,
+};
 use crate::scale::mul_div;
 use crate::window::{initial_window, mss};
 use crate::{AckEvent, CongestionEvent, Nanos, Path, RateSample};
@@ -85,8 +87,24 @@ impl Bbr {
             _ => lasted || event.inflight_before <= self.inflight(self.max_bw.get(), UNIT, path),
         };
         if over {
-            self.advance_cycle(event.now);
+            self.begin_phase(self.next_phase(path), event.now);
         }
+    }
+
+    /// Where the last probe has found more, the next one does not wait for the rest of the cycle.
+    pub(super) fn next_phase(&self, path: &Path) -> usize {
+        match (self.cycle.index + 1) % CYCLE_GAINS.len() {
+            CLIMB_INDEX if self.has_climbed(path) => 0,
+            next => next,
+        }
+    }
+
+    /// There is more, and it is what others leave free: no queue stands.
+    fn has_climbed(&self, path: &Path) -> bool {
+        let before = self.cycle.before;
+        let enough = mul_div(before, CLIMB_GROWTH, UNIT);
+        let more = before > 0 && self.max_bw.get() >= enough;
+        self.parameters.climb && more && path.latest_rtt / 9 * 8 <= self.least.rtt
     }
 
     pub(super) fn check_full_bandwidth(&mut self, event: &AckEvent, path: &Path) {

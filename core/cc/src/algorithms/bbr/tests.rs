@@ -162,6 +162,39 @@ fn probe_bw_never_begins_by_draining() {
     assert_eq!(seen, [true, false, true, true, true, true, true, true]);
 }
 
+/// A probe that has found a tenth more, and no queue, is followed by another; Linux goes through the rest of the cycle.
+#[test]
+fn what_grows_is_probed_again() {
+    const WHOLE: [usize; 7] = [0, 1, 2, 3, 4, 5, 6];
+    for (climb, found, rtt, phases) in [
+        (true, 1_100_000, RTT, [0, 1, 2, 0, 1, 2, 3]),
+        (true, 1_100_000, RTT / 8 * 9, [0, 1, 2, 0, 1, 2, 3]),
+        (true, 1_099_000, RTT, WHOLE),
+        (true, 1_250_000, RTT / 7 * 8, WHOLE),
+        (false, 1_250_000, RTT, WHOLE),
+    ] {
+        let parameters = BbrParameters {
+            climb,
+            ..BbrParameters::default()
+        };
+        let mut path = Path::new(MSS as u32);
+        path.on_rtt(RTT);
+        let mut bbr = Bbr::new(&crate::Beginning::new(&path, 1), &parameters);
+        bbr.max_bw.reset(0, 1_000_000);
+        bbr.mode = Mode::ProbeBw;
+        bbr.cycle.index = CYCLE_GAINS.len() - 1;
+        path.on_rtt(rtt);
+        let seen = phases.map(|_| {
+            bbr.begin_phase(bbr.next_phase(&path), 0);
+            if bbr.cycle.index == 1 {
+                bbr.max_bw.reset(0, found);
+            }
+            bbr.cycle.index
+        });
+        assert_eq!(seen, phases, "{climb} {found} {rtt}");
+    }
+}
+
 /// Linux `bbr_set_cwnd_to_recover_or_restore`: recovery starts from what is in flight, and gives
 /// the old window back.
 #[test]

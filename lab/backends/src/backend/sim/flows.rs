@@ -18,6 +18,8 @@ const MAX_TRANSFERS: usize = (u16::MAX - FIRST_CLIENT_PORT) as usize;
 const TRANSFER_STREAMS: u64 = 0x10_0000;
 /// Largest first window of Linux (half of the second value of `tcp_rmem`).
 const FIRST_WINDOW_BYTES: u64 = 65_536;
+/// Parameters of algorithms that Linux does not have.
+const NOT_IN_LINUX: [&str; 2] = ["newcomer", "climb"];
 
 /// One transfer, with what it takes to begin it.
 pub(super) struct Transfer {
@@ -141,10 +143,13 @@ fn algorithm(
     }
 }
 
-/// A server's kernel knows nothing of what Windlass does in another way than Linux.
+/// A server's kernel knows nothing of what Windlass's BBR does in another way than Linux.
 fn as_in_linux(mut settings: Settings) -> Settings {
-    if settings.parameter("newcomer").is_ok() {
-        let set = settings.set("newcomer", Value::Flag(false));
+    for name in NOT_IN_LINUX {
+        if settings.parameter(name).is_err() {
+            continue;
+        }
+        let set = settings.set(name, Value::Flag(false));
         debug_assert!(set.is_ok());
     }
     settings
