@@ -94,6 +94,8 @@ enum Recovery {
 /// Whether the pipe is full: the bandwidth has not grown for some rounds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 struct FullPipe {
+    /// Beside what growth is measured: the bandwidth of the last round that has grown, and once the pipe is full, that with which a
+    /// probe began. 0: nothing is known.
     bw: ByteRate,
     count: u32,
     reached: bool,
@@ -118,9 +120,6 @@ struct MinRtt {
 struct Cycle {
     index: usize,
     stamp: Nanos,
-    /// Bandwidth when it last began to probe. Not in the state that processes hand over.
-    #[serde(skip)]
-    before: ByteRate,
 }
 
 /// BBR v1.
@@ -172,7 +171,7 @@ impl Bbr {
     /// Enters PROBE_BW anywhere in its cycle but in the phase that drains.
     fn enter_probe_bw(&mut self, now: Nanos) {
         self.mode = Mode::ProbeBw;
-        self.cycle.before = 0;
+        self.full.bw = 0;
         let index = CYCLE_GAINS.len() - self.random.below(7) as usize;
         self.begin_phase(index % CYCLE_GAINS.len(), now);
     }
@@ -181,7 +180,7 @@ impl Bbr {
         self.cycle.index = index;
         self.cycle.stamp = now;
         if index == 0 {
-            self.cycle.before = self.max_bw.get();
+            self.full.bw = self.max_bw.get();
         }
     }
 

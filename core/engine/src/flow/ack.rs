@@ -259,9 +259,8 @@ impl Flow {
         self.host.measure(&mut score.ack, now);
         let mut held_in_vain = 0;
         if let Some(train) = &mut self.train {
-            let (delivered, _) = self.host.counts();
-            train.on_ack(score.ack.at(), delivered, self.host.path());
-            if train.judge(now, delivered, self.host.path()) {
+            train.on_ack(score.ack.at(), self.host.path());
+            if train.judge(now, self.host.counts().0, self.host.path()) {
                 self.host.pipe_full(now);
             }
             held_in_vain = train.take_held_in_vain();

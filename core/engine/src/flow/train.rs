@@ -51,10 +51,6 @@ struct Mark {
     /// Copies that had left before it: they took their share of the bottleneck.
     copies: u32,
     acked_at: Nanos,
-    /// Bytes that had been delivered with its ACK: what a full queue has dropped did not cross the bottleneck. Not in the state of
-    /// an upgrade, where 0 ends the train.
-    #[serde(skip)]
-    delivered: u64,
 }
 
 /// What is thought of the bottleneck.
@@ -214,8 +210,8 @@ impl Train {
         }
     }
 
-    /// The ACK has been scored; with it, `delivered` bytes of the flow have arrived.
-    pub(crate) fn on_ack(&mut self, now: Nanos, delivered: u64, path: &Path) {
+    /// The ACK has been scored.
+    pub(crate) fn on_ack(&mut self, now: Nanos, path: &Path) {
         let Some((sent_at, end, copies)) = self.newest.take() else {
             return;
         };
@@ -224,12 +220,10 @@ impl Train {
             end,
             copies,
             acked_at: now,
-            delivered,
         };
         let pause = (path.srtt / BREAK_RTT_PARTS).min(BREAK_AT_MOST);
         let broken = self.last.is_none_or(|last| {
             end <= last.end
-                || last.delivered == 0
                 || sent_at < last.sent_at
                 || self
                     .late_at
@@ -255,7 +249,7 @@ impl Train {
             self.firsts[FIRSTS - 1] = first.acked_at.saturating_sub(first.sent_at);
         }
         let copied = u64::from(last.copies - first.copies) * u64::from(path.mss);
-        let bytes = last.delivered - first.delivered + copied;
+        let bytes = last.end - first.end + copied;
         if bytes >= HINT_SEGMENTS * u64::from(path.mss) {
             let long = bytes >= TRAIN_SEGMENTS * u64::from(path.mss);
             self.look_at(first, last, bytes, long, path);

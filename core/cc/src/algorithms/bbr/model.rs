@@ -101,9 +101,8 @@ impl Bbr {
 
     /// There is more, and it is what others leave free: no queue stands.
     fn has_climbed(&self, path: &Path) -> bool {
-        let before = self.cycle.before;
-        let enough = mul_div(before, CLIMB_GROWTH, UNIT);
-        let more = before > 0 && self.max_bw.get() >= enough;
+        let enough = mul_div(self.full.bw, CLIMB_GROWTH, UNIT);
+        let more = self.full.bw > 0 && self.max_bw.get() >= enough;
         self.parameters.climb && more && path.latest_rtt / 9 * 8 <= self.least.rtt
     }
 
