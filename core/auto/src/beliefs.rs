@@ -67,12 +67,17 @@ impl Belief {
         }
     }
 
+    /// The arms, the best first.
+    pub(crate) fn by_score(&self) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.arms.len()).collect();
+        order.sort_by(|a, b| self.arms[*b].score.total_cmp(&self.arms[*a].score));
+        order
+    }
+
     /// The best arm, and the probability that it is better than the next (from their errors, taken as
     /// normal).
     pub fn best(&self) -> (usize, f64) {
-        let mut order: Vec<usize> = (0..self.arms.len()).collect();
-        order.sort_by(|a, b| self.arms[*b].score.total_cmp(&self.arms[*a].score));
-        let [first, second, ..] = order[..] else {
+        let [first, second, ..] = self.by_score()[..] else {
             return (0, 1.0);
         };
         let (best, next) = (self.arms[first], self.arms[second]);

@@ -112,20 +112,16 @@ impl Chooser {
         allowed: impl Fn(usize) -> bool,
     ) -> (usize, bool) {
         let share = (dice >> 11) as f64 / (1u64 << 53) as f64;
-        let arms = Belief::of(self, self.places.get(&prefix)).arms;
-        let mut known: Vec<(usize, ArmBelief)> = arms.into_iter().enumerate().collect();
-        known.retain(|(arm, _)| allowed(*arm));
-        let by_score = |a: &&(usize, ArmBelief), b: &&(usize, ArmBelief)| {
-            // Of equals the first, as in `Belief::best`.
-            a.1.score.total_cmp(&b.1.score).then(b.0.cmp(&a.0))
-        };
-        let best = *known.iter().max_by(by_score).expect("an arm is allowed");
+        let belief = Belief::of(self, self.places.get(&prefix));
+        let mut arms = belief.by_score();
+        arms.retain(|arm| allowed(*arm));
+        let (best, others) = arms.split_first().expect("an arm is allowed");
         if share >= self.config.explore {
-            return (best.0, false);
+            return (*best, false);
         }
-        match explored(&known, best, share / self.config.explore) {
+        match explored(&belief.arms, *best, others, share / self.config.explore) {
             Some(arm) => (arm, true),
-            None => (best.0, false),
+            None => (*best, false),
         }
     }
 
@@ -211,19 +207,22 @@ impl Chooser {
     }
 }
 
-/// The arm for a flow that explores, `chance` from 0 to 1; `None` if no other could be as good as the best.
-fn explored(arms: &[(usize, ArmBelief)], best: (usize, ArmBelief), chance: f64) -> Option<usize> {
+/// The arm for a flow that explores, `chance` from 0 to 1; `None` if none of the `others` could be as good as the best.
+fn explored(arms: &[ArmBelief], best: usize, others: &[usize], chance: f64) -> Option<usize> {
     let could_be_best = |a: &ArmBelief| {
         let from_elsewhere = ELSEWHERE_WEIGHT / (a.transfers + ELSEWHERE_WEIGHT);
         let error = libm::hypot(a.error, from_elsewhere * ELSEWHERE_ERROR);
-        a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= best.1.score
+        a.transfers < KNOWN_WEIGHT || a.score + OPTIMISM * error >= arms[best].score
     };
-    let odds =
-        |a: &ArmBelief| libm::exp(EXPLORE_POWER * (a.score - best.1.score)) / (1.0 + a.transfers);
-    let others = arms
-        .iter()
-        .filter(|(arm, a)| *arm != best.0 && could_be_best(a));
-    let others: Vec<(usize, f64)> = others.map(|(arm, a)| (*arm, odds(a))).collect();
+    let odds = |arm: usize| {
+        let beside = arms[arm].score - arms[best].score;
+        libm::exp(EXPLORE_POWER * beside) / (1.0 + arms[arm].transfers)
+    };
+    let mut others = others.to_vec();
+    others.retain(|arm| could_be_best(&arms[*arm]));
+    // The same chance means the same arm, whatever their scores.
+    others.sort_unstable();
+    let others: Vec<(usize, f64)> = others.into_iter().map(|arm| (arm, odds(arm))).collect();
     let mut left = chance * others.iter().map(|(_, odds)| odds).sum::<f64>();
     let drawn = others.iter().find(|(_, odds)| {
         left -= odds;

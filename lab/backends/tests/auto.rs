@@ -149,6 +149,21 @@ fn a_flow_that_is_left_alone_teaches_too() {
     }
 }
 
+/// The arm is drawn when the SYN-ACK has left, into which the box has put SACK for a server that does not do it. Such a flow
+/// arrives intact without further help.
+#[test]
+fn a_server_without_sack_may_be_left_alone_after_its_handshake() {
+    let text = "version = 1\n[auto]\narms = [\"observe\", \"bbr\"]\npriors = \"order\"\nexplore = 0.0\n\
+                [[rule]]\nname = \"all\"\nalgorithm = \"auto\"\n";
+    let config = Config::parse(text, "w.toml", &Catalog::new()).unwrap();
+    let policy = config.policy();
+    let mut setup = setup(3, 1);
+    setup.servers[0].sack = false;
+    run(&setup, policy.clone());
+    let arms = &policy.tried()[0].arms;
+    assert!(arms[0].flows >= 6 && arms[1].flows == 0, "{arms:?}");
+}
+
 /// What has been measured of the arms spares the first flows to a new place what the order of the list
 /// would cost them.
 #[test]
