@@ -39,6 +39,9 @@ const AGREE_PARTS: ByteRate = 5;
 /// carries it, per cent.
 const TRY_PERCENT: [u64; 4] = [115, 125, 140, 160];
 const CARRIED_PERCENT: u64 = 93;
+/// It is tried for this part of an RTT at a time, as long as the path is looked at: all that it adds to a queue is less than a
+/// tenth of a bandwidth-delay product. In between, packets leave by the guess.
+const TRIAL_RTT_PARTS: Nanos = LOOK_RTT_PARTS;
 /// The path is looked at over this part of an RTT, and so many times in a row it must have failed to carry more before
 /// a guess is believed.
 const LOOK_RTT_PARTS: Nanos = 2;
@@ -72,6 +75,13 @@ impl Guess {
     fn tried(&self) -> ByteRate {
         let step = usize::from(self.wrong).min(TRY_PERCENT.len() - 1);
         self.rate * TRY_PERCENT[step] / 100
+    }
+
+    /// What has been tried is enough: the answer is under way.
+    fn rests(&self, now: Nanos, path: &Path) -> bool {
+        let trial = path.srtt / TRIAL_RTT_PARTS;
+        self.held_since
+            .is_some_and(|since| now.saturating_sub(since) > trial)
     }
 }
 
@@ -130,7 +140,11 @@ impl Train {
     pub(crate) fn cap(&self, path: &Path) -> Option<ByteRate> {
         let guess = self.guess?;
         if guess.proofs < PROOFS {
-            return Some(guess.tried());
+            let now = self.last.map_or(0, |last| last.acked_at);
+            return Some(match guess.rests(now, path) {
+                true => guess.rate,
+                false => guess.tried(),
+            });
         }
         // What a full path delivers is its rate. A train names up to a sixth too much, where ACKs were compressed.
         Some(path.max_bw.max(guess.rate - guess.rate / 6))
@@ -186,6 +200,9 @@ impl Train {
             return false;
         }
         guess.proofs = guess.proofs.saturating_add(1);
+        if guess.proofs < PROOFS {
+            (guess.held_since, guess.look) = (Some(now), None);
+        }
         guess.proofs == PROOFS
     }
 

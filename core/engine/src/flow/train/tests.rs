@@ -144,11 +144,39 @@ const SECOND: Nanos = windlass_cc::SECOND;
 fn a_guess_that_the_path_confirms_is_believed() {
     let mut train = run(&[(10_000, 200_000); 2]);
     assert!(train.holds_back(SECOND, true, 0), "not proven yet");
-    assert!(hold_back(&mut train, 5_000_000, 4));
+    assert!(hold_back(&mut train, 5_000_000, 5));
     assert!(!train.holds_back(2 * SECOND, true, 0));
     let cap = train.cap(&path()).expect("a guess");
     assert!(cap <= 5_000_000, "no faster than the path: {cap}");
     assert_eq!(train.take_held_in_vain(), 0);
+}
+
+/// A guess of 5 MB/s, held back from second 1 on: what may leave at each tenth of the round trips that follow.
+fn caps_while_held() -> Vec<ByteRate> {
+    let (mut train, path, mut end) = (run(&[(10_000, 200_000); 2]), path(), 1_000_000);
+    let tenths = (0..32).map(|tenth| {
+        let now = SECOND + tenth * RTT / 10;
+        train.holds_back(now, true, 0);
+        end += MSS;
+        train.on_delivered(now - RTT, end, 0);
+        train.on_ack(now, &path);
+        train.judge(now, tenth * 50_000, &path);
+        train.cap(&path).expect("a guess")
+    });
+    tenths.collect()
+}
+
+/// On a path of 200 ms whose queue holds a tenth of that, more for longer would overflow it.
+#[test]
+fn more_than_a_guess_is_tried_for_half_a_round_trip_at_a_time() {
+    let caps = caps_while_held();
+    let tries: Vec<bool> = caps.iter().map(|cap| *cap > 5_500_000).collect();
+    assert_eq!(tries[..6], [true; 6], "the first trial");
+    assert_eq!(tries[6..15], [false; 9], "its answer is under way");
+    assert_eq!(tries[15..21], [true; 6], "the second trial");
+    assert_eq!(tries[21..], [false; 11]);
+    assert!(caps[6..15].iter().all(|cap| *cap == 5_000_000), "{caps:?}");
+    assert!(caps[31] < 5_000_000, "proven: {caps:?}");
 }
 
 /// Where the window is the limit, two packets wait for each other after each ACK. Start-up that such moments excuse never ends.
