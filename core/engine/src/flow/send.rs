@@ -377,7 +377,7 @@ impl Flow {
             false => 0,
         };
         if let Some(train) = &mut self.train
-            && train.holds_back(ctx.now, by_pacing, at_least)
+            && train.holds_back(ctx.now, by_pacing, at_least, self.host.path())
         {
             // The algorithm must conclude nothing from growth that the box has kept from coming.
             self.host.app_limited(self.board.inflight());

@@ -5,13 +5,17 @@
 //!
 //! One train is a guess, and timing is noise. ACKs that came unevenly say nothing, and less irregular ones only if their train
 //! is long beside what the path's own timing varies by. What is sent is paced a little
-//! faster than the guess: where the path carries that, the guess was wrong, and more is tried; where it has not for a round
-//! trip, the guess is believed. Until then the box, and not the path, is what holds the flow back.
+//! faster than the guess, for half a round trip at a time: where the path carries that, the guess was wrong, and more is tried;
+//! where it has failed to twice, the guess is believed. Until then the box, and not the path, is what holds the flow back.
 
 use serde::{Deserialize, Serialize};
 use windlass_cc::{ByteRate, MILLISECOND, Nanos, Path, rate_over};
 
 use super::info::NANOS_PER_MICRO;
+
+mod guess;
+
+use guess::{Guess, Judgement};
 
 /// Segments a train must have before it says anything.
 const TRAIN_SEGMENTS: u64 = 12;
@@ -35,17 +39,6 @@ const FIRSTS: usize = 4;
 const LATES: usize = 4;
 /// Two trains agree if they differ by this part at most.
 const AGREE_PARTS: ByteRate = 5;
-/// How much faster than a guess packets leave, after so many that were wrong, and what part of that shows that the path
-/// carries it, per cent.
-const TRY_PERCENT: [u64; 4] = [115, 125, 140, 160];
-const CARRIED_PERCENT: u64 = 93;
-/// It is tried for this part of an RTT at a time, as long as the path is looked at: all that it adds to a queue is less than a
-/// tenth of a bandwidth-delay product. In between, packets leave by the guess.
-const TRIAL_RTT_PARTS: Nanos = LOOK_RTT_PARTS;
-/// The path is looked at over this part of an RTT, and so many times in a row it must have failed to carry more before
-/// a guess is believed.
-const LOOK_RTT_PARTS: Nanos = 2;
-const PROOFS: u8 = 2;
 
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Mark {
@@ -54,35 +47,6 @@ struct Mark {
     /// Copies that had left before it: they took their share of the bottleneck.
     copies: u32,
     acked_at: Nanos,
-}
-
-/// What is thought of the bottleneck.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-struct Guess {
-    rate: ByteRate,
-    /// How many before it were wrong.
-    wrong: u8,
-    /// How often the path has not carried more.
-    proofs: u8,
-    /// Packets have been held back at its rate since then.
-    held_since: Option<Nanos>,
-    /// When the look at the path began, and what had been delivered then.
-    look: Option<(Nanos, u64)>,
-}
-
-impl Guess {
-    /// Bytes per second that are sent to find out whether it is right.
-    fn tried(&self) -> ByteRate {
-        let step = usize::from(self.wrong).min(TRY_PERCENT.len() - 1);
-        self.rate * TRY_PERCENT[step] / 100
-    }
-
-    /// What has been tried is enough: the answer is under way.
-    fn rests(&self, now: Nanos, path: &Path) -> bool {
-        let trial = path.srtt / TRIAL_RTT_PARTS;
-        self.held_since
-            .is_some_and(|since| now.saturating_sub(since) > trial)
-    }
 }
 
 /// The train under way, and what trains have shown.
@@ -138,35 +102,28 @@ impl Train {
 
     /// At most so many bytes per second leave in start-up.
     pub(crate) fn cap(&self, path: &Path) -> Option<ByteRate> {
-        let guess = self.guess?;
-        if guess.proofs < PROOFS {
-            let now = self.last.map_or(0, |last| last.acked_at);
-            return Some(match guess.rests(now, path) {
-                true => guess.rate,
-                false => guess.tried(),
-            });
-        }
-        // What a full path delivers is its rate. A train names up to a sixth too much, where ACKs were compressed.
-        Some(path.max_bw.max(guess.rate - guess.rate / 6))
+        let now = self.last.map_or(0, |last| last.acked_at);
+        self.guess.map(|guess| guess.cap(now, path))
     }
 
     /// A guess that nothing has proven holds back what leaves at `now`, and has for `at_least`. A packet that waits a moment for
     /// its turn between ACKs that let the window go on is late, and no less is sent.
-    pub(crate) fn holds_back(&mut self, now: Nanos, by_pacing: bool, at_least: Nanos) -> bool {
+    pub(crate) fn holds_back(
+        &mut self,
+        now: Nanos,
+        by_pacing: bool,
+        at_least: Nanos,
+        path: &Path,
+    ) -> bool {
         let Some(guess) = &mut self.guess else {
             return false;
         };
-        if !by_pacing {
-            guess.held_since = None;
-            return false;
-        }
-        let since = *guess.held_since.get_or_insert(now);
-        guess.proofs < PROOFS && now - since >= at_least
+        guess.holds_back(now, by_pacing, at_least, path)
     }
 
     /// There is a guess that nothing has proven.
     pub(crate) fn is_unproven(&self) -> bool {
-        self.guess.is_some_and(|guess| guess.proofs < PROOFS)
+        self.guess.is_some_and(|guess| !guess.is_proven())
     }
 
     /// What the path carries of what was held back tells whether the guess was right. True if it is proven now.
@@ -175,35 +132,15 @@ impl Train {
         let Some(guess) = &mut self.guess else {
             return false;
         };
-        let tried = guess.tried();
-        let sent_held = |since: Nanos| since + path.latest_rtt <= now;
-        if !guess.held_since.is_some_and(sent_held) {
-            guess.look = None;
-            return false;
+        match guess.judge(now, delivered, path) {
+            Judgement::Open => false,
+            Judgement::Proven => true,
+            Judgement::Refuted { carried, held } => {
+                self.carried = self.carried.max(carried);
+                self.held_in_vain += held;
+                false
+            }
         }
-        let (began, before) = *guess.look.get_or_insert((now, delivered));
-        if now - began < path.srtt / LOOK_RTT_PARTS {
-            return false;
-        }
-        guess.look = Some((now, delivered));
-        let carried = rate_over(delivered - before, now - began);
-        if carried * 100 >= tried * CARRIED_PERCENT {
-            self.carried = self.carried.max(carried);
-            self.held_in_vain += now - guess.held_since.unwrap_or(now);
-            *guess = Guess {
-                rate: carried,
-                wrong: guess.wrong.saturating_add(1),
-                proofs: 0,
-                held_since: Some(now),
-                look: None,
-            };
-            return false;
-        }
-        guess.proofs = guess.proofs.saturating_add(1);
-        if guess.proofs < PROOFS {
-            (guess.held_since, guess.look) = (Some(now), None);
-        }
-        guess.proofs == PROOFS
     }
 
     /// Time that was lost by guesses that have proved wrong since the last call, ns.
@@ -313,13 +250,10 @@ impl Train {
         }
         let known = self.guess.map_or(0, |guess| guess.rate);
         if rate > known && rate > self.carried {
-            self.guess = Some(Guess {
-                rate,
-                wrong: self.guess.map_or(0, |guess| guess.wrong),
-                proofs: 0,
-                held_since: self.guess.and_then(|guess| guess.held_since),
-                look: None,
-            });
+            match &mut self.guess {
+                Some(guess) => guess.raise(rate),
+                none => *none = Some(Guess::new(rate)),
+            }
         }
     }
 }
