@@ -260,7 +260,7 @@ impl Flow {
         let mut held_in_vain = 0;
         if let Some(train) = &mut self.train {
             train.on_ack(score.ack.at(), self.host.path());
-            if train.judge(now, self.host.counts().0, self.host.path()) {
+            if train.judge(score.ack.at(), self.host.counts().0, self.host.path()) {
                 self.host.pipe_full(now);
             }
             held_in_vain = train.take_held_in_vain();

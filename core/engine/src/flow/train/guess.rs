@@ -128,6 +128,15 @@ impl Guess {
         self.rate * TRY_PERCENT[step] / 100
     }
 
+    /// Less than was meant to be tried has left until `now`.
+    pub(super) fn break_off(&mut self, now: Nanos, path: &Path) {
+        if let Trial::Running { since } = self.trial
+            && now - since < path.srtt / TRIAL_RTT_PARTS
+        {
+            self.trial = Trial::Broken { since };
+        }
+    }
+
     /// A packet leaves at `now`: whether packets wait for their turn tells how the trial goes. True: nothing has proven the guess, and it has
     /// held packets back for `at_least`.
     pub(super) fn holds_back(
@@ -137,18 +146,19 @@ impl Guess {
         at_least: Nanos,
         path: &Path,
     ) -> bool {
-        let trial_ns = path.srtt / TRIAL_RTT_PARTS;
-        self.trial = match self.trial {
-            Trial::Running { since } if !by_pacing && now - since < trial_ns => {
-                Trial::Broken { since }
+        if !by_pacing {
+            self.break_off(now, path);
+            return false;
+        }
+        let cycle = path.srtt + path.srtt / TRIAL_RTT_PARTS;
+        match self.trial {
+            Trial::Due => self.trial = Trial::Running { since: now },
+            Trial::Broken { since } if now - since >= cycle => {
+                self.trial = Trial::Running { since: now };
             }
-            Trial::Due if by_pacing => Trial::Running { since: now },
-            Trial::Broken { since } if by_pacing && now - since >= path.srtt + trial_ns => {
-                Trial::Running { since: now }
-            }
-            trial => trial,
-        };
-        by_pacing && !self.is_proven() && self.trial.lasted(now) >= at_least
+            _ => {}
+        }
+        !self.is_proven() && self.trial.lasted(now) >= at_least
     }
 
     /// What the path carries of a trial tells whether the guess is right.
