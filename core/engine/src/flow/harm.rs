@@ -41,7 +41,7 @@ impl Flow {
         let late = ctx.now.saturating_sub(self.pacing.pacer.next);
         if late > LATE_MIN {
             if let Some(train) = &mut self.train {
-                train.sends_late(ctx.now, self.host.path());
+                train.sends_late(ctx.now, late, self.host.path());
             }
             self.fall_behind(late - LATE_MIN);
             self.note_lost_time(ctx, late, PassReason::LateWorker);

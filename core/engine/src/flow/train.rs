@@ -148,10 +148,11 @@ impl Train {
         std::mem::take(&mut self.held_in_vain)
     }
 
-    /// What leaves at `now` was meant to leave before: the worker was kept off its core. Neither a train nor a trial goes on across that.
-    pub(crate) fn sends_late(&mut self, now: Nanos, path: &Path) {
+    /// What leaves at `now` was meant to leave so much before: the worker was kept off its core. Neither a train nor a trial goes on
+    /// across that.
+    pub(crate) fn sends_late(&mut self, now: Nanos, late: Nanos, path: &Path) {
         if let Some(guess) = &mut self.guess {
-            guess.break_off(now, path);
+            guess.break_off(now.saturating_sub(late), path);
         }
         // More than one packet leaves at such a moment.
         if self.late_at[LATES - 1] < now {

@@ -128,10 +128,10 @@ impl Guess {
         self.rate * TRY_PERCENT[step] / 100
     }
 
-    /// Less than was meant to be tried has left until `now`.
-    pub(super) fn break_off(&mut self, now: Nanos, path: &Path) {
-        if let Trial::Running { since } = self.trial
-            && now - since < path.srtt / TRIAL_RTT_PARTS
+    /// From `at` on, less than was meant to be tried has left.
+    pub(super) fn break_off(&mut self, at: Nanos, path: &Path) {
+        if let Trial::Running { since } | Trial::Answered { since, .. } = self.trial
+            && at.saturating_sub(since) < path.srtt / TRIAL_RTT_PARTS
         {
             self.trial = Trial::Broken { since };
         }

@@ -234,7 +234,7 @@ fn with_a_pause(worker_knows: bool) -> Option<ByteRate> {
     let (path, mut train, mut end) = (path(), Train::default(), 0);
     for n in 0..2 {
         if worker_knows {
-            train.sends_late(n * RTT + 6 * MILLISECOND, &path);
+            train.sends_late(n * RTT + 6 * MILLISECOND, 6 * MILLISECOND, &path);
         }
         for i in 1..=40u64 {
             end += MSS;
