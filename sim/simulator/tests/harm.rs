@@ -222,7 +222,7 @@ fn a_harmed_flow_is_its_senders_within_a_round_trip() {
     let mut turning = Scenario::download(40_000_000, 200.0, 50.0);
     turning.down.recording = Some(Arc::new(changing()));
     let mut cases: [(&str, Vec<(f64, f64)>); 3] = Default::default();
-    for seed in 1..=3 * RUNS {
+    for seed in 1..=6 * RUNS {
         let of = |scenario: &Scenario, limits: &Limits, pauses| {
             let scenario = Scenario {
                 seed,

@@ -23,8 +23,9 @@ const LOST_TIMES: Nanos = 3;
 const LATE_MIN: Nanos = MILLISECOND;
 /// A flow that is behind sends faster by this part of its rate.
 const CATCH_UP_PARTS: ByteRate = 4;
-/// It no longer does so where the newest round trip is longer than so many of the least: a queue stands.
-const QUEUE_RTTS: Nanos = 2;
+/// It no longer does so where the newest round trip is longer than so many halves of the least: a queue stands. Until that shows,
+/// another quarter of a round trip has left too much, and a probe may add as much: a queue of one round trip holds all of it.
+const QUEUE_HALF_RTTS: Nanos = 3;
 /// A path that has lost one of so many segments is worth a box that is late.
 const LOSSY_ONE_OF: u64 = 1000;
 /// Segments in a row that could not be held.
@@ -75,7 +76,7 @@ impl Flow {
             return Some(paced);
         }
         let path = self.host.path();
-        if path.latest_rtt > path.recent_min_rtt().saturating_mul(QUEUE_RTTS) {
+        if path.latest_rtt > path.recent_min_rtt().saturating_mul(QUEUE_HALF_RTTS) / 2 {
             self.pacing.behind_us = 0;
             return Some(paced);
         }

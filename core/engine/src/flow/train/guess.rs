@@ -13,6 +13,11 @@ const TRIAL_RTT_PARTS: Nanos = 2;
 /// Trials in which the path must have failed to carry more before a guess is believed.
 const PROOFS: u8 = 2;
 
+/// From the beginning of a trial to that of the next one, ns: the trial itself, and a round trip until all of its answer is there.
+fn cycle(path: &Path) -> Nanos {
+    path.srtt / TRIAL_RTT_PARTS + path.srtt
+}
+
 /// More than the guess is sent for a moment, and a round trip later the path has shown whether it carries that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "Written", into = "Written")]
@@ -150,10 +155,9 @@ impl Guess {
             self.break_off(now, path);
             return false;
         }
-        let cycle = path.srtt + path.srtt / TRIAL_RTT_PARTS;
         match self.trial {
             Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since } if now - since >= cycle => {
+            Trial::Broken { since } if now - since >= cycle(path) => {
                 self.trial = Trial::Running { since: now };
             }
             _ => {}
@@ -180,10 +184,11 @@ impl Guess {
         self.trial = Trial::Running { since: now };
         let carried = rate_over(delivered - before, now - began);
         if carried * 100 >= self.tried() * CARRIED_PERCENT {
+            // Trials that seemed to prove it came before.
+            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle(path);
             self.rate = carried;
             self.wrong = self.wrong.saturating_add(1);
             self.proofs = 0;
-            let held = now - since;
             return Judgement::Refuted { carried, held };
         }
         self.proofs = self.proofs.saturating_add(1);
