@@ -196,8 +196,8 @@ fn its_flows_are_bytes_like_those_of_others() {
             cwnd_limited: true,
             ..AckEvent::default()
         };
-        let mut carried =
-            Controller::import(&controller.export(), &catalog).expect("what was exported");
+        let mut carried = Controller::import(&controller.export(), &Settings::from(id), &catalog)
+            .expect("what was exported");
         carried.on_ack(&event, &path);
         controller.on_ack(&event, &path);
         assert_eq!(carried.control(), controller.control());

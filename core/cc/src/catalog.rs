@@ -166,9 +166,10 @@ mod tests {
         let mut catalog = Catalog::new();
         let id = catalog.register(plugin("kept")).expect("a plugin");
         let bytes = Controller::new(id, &Path::new(1448), 1).export();
-        let read = Controller::import(&bytes, &catalog).map(|c| c.id());
+        let settings = Settings::from(id);
+        let read = Controller::import(&bytes, &settings, &catalog).map(|c| c.id());
         assert_eq!(read, Ok(id));
-        assert!(Controller::import(&bytes, &Catalog::new()).is_err());
+        assert!(Controller::import(&bytes, &settings, &Catalog::new()).is_err());
     }
 
     #[test]

@@ -53,11 +53,16 @@ impl Controller {
         postcard::to_allocvec_crc32(&record, CHECKSUM.digest()).expect("plain data")
     }
 
-    /// The controller that was exported; it goes on as if nothing had happened. Its algorithm must be in the catalog.
+    /// The controller that was exported; it goes on as if nothing had happened. Its algorithm must be in the catalog. `settings` are
+    /// those that it had.
     ///
     /// # Errors
     /// The bytes are damaged, or from a version with another format, or of an algorithm that there is not.
-    pub fn import(bytes: &[u8], catalog: &Catalog) -> Result<Controller, ImportError> {
+    pub fn import(
+        bytes: &[u8],
+        settings: &Settings,
+        catalog: &Catalog,
+    ) -> Result<Controller, ImportError> {
         let damaged = |_| ImportError::Damaged;
         let checked = CrcModifier::new(Slice::new(bytes), CHECKSUM.digest());
         let mut input = Deserializer::from_flavor(checked);
@@ -65,7 +70,8 @@ impl Controller {
         if version != VERSION {
             return Err(ImportError::Version(version));
         }
-        let algorithm = catalog.deserialize(&mut input).map_err(damaged)?;
+        let mut algorithm = catalog.deserialize(&mut input).map_err(damaged)?;
+        settings.complete(&mut algorithm);
         let rest = Rest::deserialize(&mut input).map_err(damaged)?;
         input.finalize().map_err(damaged)?;
         Ok(Controller::of_parts(algorithm, rest))
@@ -167,7 +173,8 @@ mod tests {
         for id in AlgorithmId::ALL {
             let bytes = Controller::new(*id, &Path::new(1448), 3).export();
             assert!(bytes.len() < 600, "{id}: {} bytes", bytes.len());
-            let import = |bytes: &[u8]| Controller::import(bytes, &Catalog::new());
+            let (settings, catalog) = (Settings::from(*id), Catalog::new());
+            let import = |bytes: &[u8]| Controller::import(bytes, &settings, &catalog);
             assert_eq!(import(&bytes).map(|c| c.id()), Ok(*id));
             for at in 0..bytes.len() {
                 let mut damaged = bytes.clone();
@@ -178,11 +185,28 @@ mod tests {
         }
     }
 
+    /// The format of the state is older than these.
+    #[test]
+    fn parameters_that_the_format_lacks_are_those_of_the_rule() {
+        let mut settings = Settings::from(AlgorithmId::Bbr);
+        for name in ["newcomer", "climb"] {
+            settings.set(name, Value::Flag(false)).expect("a parameter");
+        }
+        let controller = Controller::new(settings, &Path::new(1448), 3);
+        let bytes = controller.export();
+        let imported = Controller::import(&bytes, &settings, &Catalog::new()).expect("exported");
+        assert_eq!(format!("{imported:?}"), format!("{controller:?}"));
+        let of_another = Settings::from(AlgorithmId::Cubic);
+        let imported = Controller::import(&bytes, &of_another, &Catalog::new()).expect("exported");
+        assert_ne!(format!("{imported:?}"), format!("{controller:?}"));
+    }
+
     #[test]
     fn another_version_is_told() {
         let mut bytes = Controller::new(AlgorithmId::Reno, &Path::new(1448), 3).export();
         bytes[0] = 9;
-        let error = Controller::import(&bytes, &Catalog::new()).unwrap_err();
+        let settings = Settings::from(AlgorithmId::Reno);
+        let error = Controller::import(&bytes, &settings, &Catalog::new()).unwrap_err();
         assert_eq!(error, ImportError::Version(9));
         assert!(error.to_string().contains("format 9"));
     }

@@ -93,6 +93,9 @@ pub trait CongestionControl: Clone + core::fmt::Debug {
     /// A new instance for a flow that comes to it so. With nothing measured (`path.max_bw == 0`) it starts in slow start.
     fn new(beginning: &Beginning<'_>, parameters: &Self::Parameters) -> Self;
 
+    /// The state was handed over by another process: takes what its format lacks of the parameters, which are younger.
+    fn complete(&mut self, _parameters: &Self::Parameters) {}
+
     /// Data left for the network.
     fn on_sent(&mut self, _event: &SendEvent, _path: &Path) {}
 

@@ -118,6 +118,14 @@ macro_rules! registry {
                 }
             }
 
+            /// See [`CongestionControl::complete`]. An algorithm that these are not of stays as it is.
+            pub(crate) fn complete(&self, algorithm: &mut Algorithm) {
+                match (self, algorithm) {
+                    $((AnyParameters::$variant(p), Algorithm::$variant(a)) => a.complete(p),)+
+                    _ => {}
+                }
+            }
+
             pub(crate) fn start(&self, beginning: &Beginning<'_>) -> Algorithm {
                 match self {
                     $(AnyParameters::$variant(p) => {

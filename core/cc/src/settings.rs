@@ -86,6 +86,11 @@ impl Settings {
         self.parameters.start(beginning)
     }
 
+    /// Gives an algorithm that another process has handed over the parameters that the format of its state lacks.
+    pub(crate) fn complete(&self, algorithm: &mut Algorithm) {
+        self.parameters.complete(algorithm);
+    }
+
     /// The value of a parameter.
     pub fn get(&self, name: &str) -> Option<Value> {
         self.parameters.get(name)

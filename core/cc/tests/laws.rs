@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use windlass_cc::{
     AckEvent, AlgorithmId, Catalog, CongestionEvent, Control, Controller, MAX_CWND_BYTES,
-    MILLISECOND, Nanos, Path, RateSample, SECOND, SendEvent, Signal,
+    MILLISECOND, Nanos, Path, RateSample, SECOND, SendEvent, Settings, Signal,
 };
 
 const MSS: u64 = 1448;
@@ -214,7 +214,8 @@ proptest! {
                 trace.into_iter().map(|(_, after, _)| after).collect()
             };
             let carried = play_with(*id, &steps, true, |controller| {
-                Controller::import(&controller.export(), &Catalog::new()).expect("what was exported")
+                Controller::import(&controller.export(), &Settings::from(*id), &Catalog::new())
+                    .expect("what was exported")
             });
             prop_assert_eq!(controls(play(*id, &steps, true)), controls(carried));
         }

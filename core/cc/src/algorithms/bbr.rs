@@ -71,7 +71,7 @@ parameters! {
     }
 }
 
-/// Processes that know nothing of it hand flows over to others that do.
+/// Processes that know nothing of it hand flows over to others that do. `complete` puts back what a rule says.
 fn is_on() -> bool {
     true
 }
@@ -287,6 +287,11 @@ impl CongestionControl for Bbr {
             bbr.set_pacing_rate(bbr.gains().0, path);
         }
         bbr
+    }
+
+    fn complete(&mut self, parameters: &BbrParameters) {
+        self.parameters.newcomer = parameters.newcomer;
+        self.parameters.climb = parameters.climb;
     }
 
     fn on_ack(&mut self, event: &AckEvent, path: &Path) {

@@ -33,7 +33,7 @@ impl Flow {
         if let Some(settings) = settings {
             Arc::make_mut(&mut self.verdict).algorithm = settings;
         }
-        match Controller::import(&algorithm.state, catalog) {
+        match Controller::import(&algorithm.state, &self.verdict.algorithm, catalog) {
             Ok(controller) => {
                 self.host.install(controller);
                 settings.is_some()
