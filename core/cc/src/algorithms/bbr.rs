@@ -32,6 +32,7 @@ mod model;
 mod policer;
 
 use aggregation::Aggregation;
+use model::inherited_min_rtt;
 use policer::Policer;
 
 /// Gains are in thousandths.
@@ -265,7 +266,11 @@ impl CongestionControl for Bbr {
                 ..FullPipe::default()
             },
             least: MinRtt {
-                rtt: path.min_rtt,
+                rtt: if measured {
+                    inherited_min_rtt(path)
+                } else {
+                    path.min_rtt
+                },
                 stamp: None,
                 probe_done: None,
                 probe_round_done: false,

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::scale::mul_div;
 use crate::window::{initial_window, mss};
-use crate::{AckEvent, CongestionEvent, Nanos, Path, RateSample};
+use crate::{AckEvent, CongestionEvent, Nanos, Path, RateSample, SECOND};
 
 /// Rounds over which the bandwidth is the maximum.
 const BW_FILTER_ROUNDS: u64 = 10;
@@ -18,6 +18,14 @@ const OVERFLOW_LOSS_PARTS: u64 = 8;
 /// So many rounds in which next to nothing was sent say nothing. Where a flow's share is no more than that, more would only keep it
 /// from settling.
 const ROUNDS_EXCUSED: u8 = 4;
+
+/// The least RTT for a flow that comes from another algorithm. Of the newest one, what is in flight can be the reason for as long as the path
+/// needs to carry that. What is beyond is the path's own: it has become longer since its least RTT was measured. Where that is too much,
+/// the next shorter RTT puts it right.
+pub(super) fn inherited_min_rtt(path: &Path) -> Nanos {
+    let own_queue = mul_div(path.inflight, SECOND, path.max_bw.max(1));
+    path.min_rtt.max(path.latest_rtt.saturating_sub(own_queue))
+}
 
 impl Bbr {
     pub(super) fn update_bandwidth(&mut self, event: &AckEvent, path: &Path) {

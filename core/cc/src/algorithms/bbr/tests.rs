@@ -400,3 +400,34 @@ fn aggregation_is_what_the_bandwidth_does_not_explain() {
     aggregation.on_ack(11 * MILLISECOND, 300_000, false, bw, 1_000_000);
     assert_eq!(aggregation.extra(bw), 100_000);
 }
+
+/// A flow that comes from another algorithm, 5 MB/s and 30 ms, and then a round trip of 200 ms.
+fn least_of_moved(inflight: u64) -> Nanos {
+    let mut path = Path::new(MSS as u32);
+    path.on_rtt(30 * MILLISECOND);
+    path.max_bw = 5_000_000;
+    path.on_rtt(200 * MILLISECOND);
+    path.inflight = inflight;
+    let beginning = crate::Beginning::new(&path, 1);
+    Bbr::new(&beginning, &BbrParameters::default()).least.rtt
+}
+
+#[test]
+fn what_a_flight_cannot_have_queued_is_a_path_that_has_become_longer() {
+    assert_eq!(least_of_moved(150_000), 170 * MILLISECOND);
+    let queue_of_its_own = least_of_moved(1_000_000);
+    assert_eq!(queue_of_its_own, 30 * MILLISECOND);
+}
+
+#[test]
+fn a_least_rtt_that_was_taken_for_too_much_gives_way_to_the_next_one() {
+    let mut path = Path::new(MSS as u32);
+    path.on_rtt(RTT);
+    path.max_bw = 1_000_000;
+    path.on_rtt(4 * RTT);
+    let beginning = crate::Beginning::new(&path, 1);
+    let mut bbr = Bbr::new(&beginning, &BbrParameters::default());
+    assert_eq!(bbr.least.rtt, 4 * RTT);
+    round(&mut bbr, &mut path, RTT, 1_000_000, false);
+    assert_eq!(bbr.least.rtt, RTT);
+}
