@@ -30,7 +30,7 @@ enum Trial {
     Answered { since: Nanos, look: (Nanos, u64) },
     /// The sender had no more to send. What the queue has got of it is there all the same, so the next trial waits as if this one
     /// went on.
-    Broken { since: Nanos },
+    Broken { since: Nanos, lasted: Nanos },
 }
 
 /// [`Trial`] as formats of the state have had it: since when packets have been held back, and the look at the path.
@@ -42,7 +42,7 @@ impl From<Written> for Trial {
             (None, None) => Trial::Due,
             (Some(since), None) => Trial::Running { since },
             (Some(since), Some(look)) => Trial::Answered { since, look },
-            (None, Some((since, _))) => Trial::Broken { since },
+            (None, Some((since, lasted))) => Trial::Broken { since, lasted },
         }
     }
 }
@@ -53,7 +53,7 @@ impl From<Trial> for Written {
             Trial::Due => (None, None),
             Trial::Running { since } => (Some(since), None),
             Trial::Answered { since, look } => (Some(since), Some(look)),
-            Trial::Broken { since } => (None, Some((since, 0))),
+            Trial::Broken { since, lasted } => (None, Some((since, lasted))),
         }
     }
 }
@@ -121,7 +121,7 @@ impl Guess {
         }
         let broken = matches!(self.trial, Trial::Broken { .. });
         // What has been tried is enough: the answer is under way.
-        match broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS {
+        match self.wrong == 0 && (broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS) {
             true => self.rate,
             false => self.tried(),
         }
@@ -138,7 +138,10 @@ impl Guess {
         if let Trial::Running { since } | Trial::Answered { since, .. } = self.trial
             && at.saturating_sub(since) < path.srtt / TRIAL_RTT_PARTS
         {
-            self.trial = Trial::Broken { since };
+            self.trial = Trial::Broken {
+                since,
+                lasted: at.saturating_sub(since),
+            };
         }
     }
 
@@ -157,7 +160,7 @@ impl Guess {
         }
         match self.trial {
             Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since } if now - since >= cycle(path) => {
+            Trial::Broken { since, lasted } if now - since >= 3 * lasted => {
                 self.trial = Trial::Running { since: now };
             }
             _ => {}
@@ -210,7 +213,7 @@ mod tests {
             Trial::Due,
             Trial::Running { since },
             Trial::Answered { since, look },
-            Trial::Broken { since },
+            Trial::Broken { since, lasted: 3 },
         ];
         for trial in trials {
             let bytes = postcard::to_allocvec(&trial).expect("plain data");
