@@ -23,9 +23,10 @@ const LOST_TIMES: Nanos = 3;
 const LATE_MIN: Nanos = MILLISECOND;
 /// A flow that is behind sends faster by this part of its rate.
 const CATCH_UP_PARTS: ByteRate = 4;
-/// It no longer does so where the newest round trip is longer than so many halves of the least: a queue stands. Until that shows,
-/// another quarter of a round trip has left too much, and a probe may add as much: a queue of one round trip holds all of it.
-const QUEUE_HALF_RTTS: Nanos = 3;
+/// It is behind by so many quarters of a round trip at most: a probe of its algorithm may add the last one to what that makes of the queue.
+const BEHIND_QUARTERS: Nanos = 3;
+/// It no longer does so where the newest round trip is longer than so many of the least: a queue stands.
+const QUEUE_RTTS: Nanos = 2;
 /// A path that has lost one of so many segments is worth a box that is late.
 const LOSSY_ONE_OF: u64 = 1000;
 /// Segments in a row that could not be held.
@@ -58,13 +59,12 @@ impl Flow {
         }
         let idle = late.saturating_sub(path.latest_rtt.saturating_sub(least));
         let behind = Nanos::from(self.pacing.behind_us) * NANOS_PER_MICRO + idle;
-        let behind_us = behind.min(least) / NANOS_PER_MICRO;
+        let behind_us = behind.min(least / 4 * BEHIND_QUARTERS) / NANOS_PER_MICRO;
         self.pacing.behind_us = u32::try_from(behind_us).unwrap_or(u32::MAX);
     }
 
     /// Bytes per second at which `bytes` leave, where `paced` is their rate. What the path has missed because the box was late becomes a queue
-    /// before its bottleneck, and the path has that to carry the next time. It grows no faster than by a probe of BBR, and to one round trip at
-    /// most. Start-up is faster than the path anyway, and a cap is a cap.
+    /// before its bottleneck, and the path has that to carry the next time. It grows no faster than by a probe of BBR, and to less than one round trip. Start-up is faster than the path anyway, and a cap is a cap.
     pub(super) fn rate_to_catch_up(
         &mut self,
         bytes: u64,
@@ -76,7 +76,7 @@ impl Flow {
             return Some(paced);
         }
         let path = self.host.path();
-        if path.latest_rtt > path.recent_min_rtt().saturating_mul(QUEUE_HALF_RTTS) / 2 {
+        if path.latest_rtt > path.recent_min_rtt().saturating_mul(QUEUE_RTTS) {
             self.pacing.behind_us = 0;
             return Some(paced);
         }

@@ -10,13 +10,11 @@ const CARRIED_PERCENT: u64 = 93;
 /// A trial lasts this part of an RTT, and the path is looked at for as long. All that a trial adds to a queue is less than a tenth of
 /// a bandwidth-delay product.
 const TRIAL_RTT_PARTS: Nanos = 2;
+/// From the beginning of a trial to that of the next one it is so many times as long as the trial lasts: a whole one has a round trip for
+/// its answer.
+const CYCLE_TRIALS: Nanos = 3;
 /// Trials in which the path must have failed to carry more before a guess is believed.
 const PROOFS: u8 = 2;
-
-/// From the beginning of a trial to that of the next one, ns: the trial itself, and a round trip until all of its answer is there.
-fn cycle(path: &Path) -> Nanos {
-    path.srtt / TRIAL_RTT_PARTS + path.srtt
-}
 
 /// More than the guess is sent for a moment, and a round trip later the path has shown whether it carries that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,8 +26,7 @@ enum Trial {
     Running { since: Nanos },
     /// The answer comes in: since when, and what had been delivered then.
     Answered { since: Nanos, look: (Nanos, u64) },
-    /// The sender had no more to send. What the queue has got of it is there all the same, so the next trial waits as if this one
-    /// went on.
+    /// It had begun then and lasted so long, ns, when there was no more to send. What the queue has got of it is there all the same.
     Broken { since: Nanos, lasted: Nanos },
 }
 
@@ -121,7 +118,7 @@ impl Guess {
         }
         let broken = matches!(self.trial, Trial::Broken { .. });
         // What has been tried is enough: the answer is under way.
-        match self.wrong == 0 && (broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS) {
+        match broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS {
             true => self.rate,
             false => self.tried(),
         }
@@ -160,7 +157,7 @@ impl Guess {
         }
         match self.trial {
             Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since, lasted } if now - since >= 3 * lasted => {
+            Trial::Broken { since, lasted } if now - since >= CYCLE_TRIALS * lasted => {
                 self.trial = Trial::Running { since: now };
             }
             _ => {}
@@ -188,7 +185,8 @@ impl Guess {
         let carried = rate_over(delivered - before, now - began);
         if carried * 100 >= self.tried() * CARRIED_PERCENT {
             // Trials that seemed to prove it came before.
-            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle(path);
+            let cycle = path.srtt / TRIAL_RTT_PARTS * CYCLE_TRIALS;
+            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle;
             self.rate = carried;
             self.wrong = self.wrong.saturating_add(1);
             self.proofs = 0;
