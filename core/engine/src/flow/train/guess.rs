@@ -10,11 +10,13 @@ const CARRIED_PERCENT: u64 = 93;
 /// A trial lasts this part of an RTT, and the path is looked at for as long. All that a trial adds to a queue is less than a tenth of
 /// a bandwidth-delay product.
 const TRIAL_RTT_PARTS: Nanos = 2;
-/// From the beginning of a trial to that of the next one it is so many times as long as the trial lasts: a whole one has a round trip for
-/// its answer.
-const CYCLE_TRIALS: Nanos = 3;
 /// Trials in which the path must have failed to carry more before a guess is believed.
 const PROOFS: u8 = 2;
+
+/// From the beginning of a trial to that of the next one, ns: the trial itself, and a round trip until all of its answer is there.
+fn cycle(path: &Path) -> Nanos {
+    path.srtt / TRIAL_RTT_PARTS + path.srtt
+}
 
 /// More than the guess is sent for a moment, and a round trip later the path has shown whether it carries that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,8 +28,9 @@ enum Trial {
     Running { since: Nanos },
     /// The answer comes in: since when, and what had been delivered then.
     Answered { since: Nanos, look: (Nanos, u64) },
-    /// It had begun then and lasted so long, ns, when there was no more to send. What the queue has got of it is there all the same.
-    Broken { since: Nanos, lasted: Nanos },
+    /// It had begun then when there was no more to send. What the queue has got of it is there all the same, so the next trial waits as
+    /// if this one went on.
+    Broken { since: Nanos },
 }
 
 /// [`Trial`] as formats of the state have had it: since when packets have been held back, and the look at the path.
@@ -39,7 +42,7 @@ impl From<Written> for Trial {
             (None, None) => Trial::Due,
             (Some(since), None) => Trial::Running { since },
             (Some(since), Some(look)) => Trial::Answered { since, look },
-            (None, Some((since, lasted))) => Trial::Broken { since, lasted },
+            (None, Some((since, _))) => Trial::Broken { since },
         }
     }
 }
@@ -50,7 +53,7 @@ impl From<Trial> for Written {
             Trial::Due => (None, None),
             Trial::Running { since } => (Some(since), None),
             Trial::Answered { since, look } => (Some(since), Some(look)),
-            Trial::Broken { since, lasted } => (None, Some((since, lasted))),
+            Trial::Broken { since } => (None, Some((since, 0))),
         }
     }
 }
@@ -135,10 +138,7 @@ impl Guess {
         if let Trial::Running { since } | Trial::Answered { since, .. } = self.trial
             && at.saturating_sub(since) < path.srtt / TRIAL_RTT_PARTS
         {
-            self.trial = Trial::Broken {
-                since,
-                lasted: at.saturating_sub(since),
-            };
+            self.trial = Trial::Broken { since };
         }
     }
 
@@ -157,7 +157,7 @@ impl Guess {
         }
         match self.trial {
             Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since, lasted } if now - since >= CYCLE_TRIALS * lasted => {
+            Trial::Broken { since } if now - since >= cycle(path) => {
                 self.trial = Trial::Running { since: now };
             }
             _ => {}
@@ -185,8 +185,7 @@ impl Guess {
         let carried = rate_over(delivered - before, now - began);
         if carried * 100 >= self.tried() * CARRIED_PERCENT {
             // Trials that seemed to prove it came before.
-            let cycle = path.srtt / TRIAL_RTT_PARTS * CYCLE_TRIALS;
-            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle;
+            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle(path);
             self.rate = carried;
             self.wrong = self.wrong.saturating_add(1);
             self.proofs = 0;
@@ -211,7 +210,7 @@ mod tests {
             Trial::Due,
             Trial::Running { since },
             Trial::Answered { since, look },
-            Trial::Broken { since, lasted: 3 },
+            Trial::Broken { since },
         ];
         for trial in trials {
             let bytes = postcard::to_allocvec(&trial).expect("plain data");
