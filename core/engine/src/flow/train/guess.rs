@@ -10,13 +10,11 @@ const CARRIED_PERCENT: u64 = 93;
 /// A trial lasts this part of an RTT, and the path is looked at for as long. All that a trial adds to a queue is less than a tenth of
 /// a bandwidth-delay product.
 const TRIAL_RTT_PARTS: Nanos = 2;
+/// From the beginning of a trial to that of the next one it is so many times as long as the trial lasts: a whole one has a round trip for
+/// its answer.
+const CYCLE_TRIALS: Nanos = 3;
 /// Trials in which the path must have failed to carry more before a guess is believed.
 const PROOFS: u8 = 2;
-
-/// From the beginning of a trial to that of the next one, ns: the trial itself, and a round trip until all of its answer is there.
-fn cycle(path: &Path) -> Nanos {
-    path.srtt / TRIAL_RTT_PARTS + path.srtt
-}
 
 /// More than the guess is sent for a moment, and a round trip later the path has shown whether it carries that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,9 +26,8 @@ enum Trial {
     Running { since: Nanos },
     /// The answer comes in: since when, and what had been delivered then.
     Answered { since: Nanos, look: (Nanos, u64) },
-    /// It had begun then when there was no more to send. What the queue has got of it is there all the same, so the next trial waits as
-    /// if this one went on.
-    Broken { since: Nanos },
+    /// It had begun then and lasted so long, ns, when there was no more to send. What the queue has got of it is there all the same.
+    Broken { since: Nanos, lasted: Nanos },
 }
 
 /// [`Trial`] as formats of the state have had it: since when packets have been held back, and the look at the path.
@@ -42,7 +39,7 @@ impl From<Written> for Trial {
             (None, None) => Trial::Due,
             (Some(since), None) => Trial::Running { since },
             (Some(since), Some(look)) => Trial::Answered { since, look },
-            (None, Some((since, _))) => Trial::Broken { since },
+            (None, Some((since, lasted))) => Trial::Broken { since, lasted },
         }
     }
 }
@@ -53,7 +50,7 @@ impl From<Trial> for Written {
             Trial::Due => (None, None),
             Trial::Running { since } => (Some(since), None),
             Trial::Answered { since, look } => (Some(since), Some(look)),
-            Trial::Broken { since } => (None, Some((since, 0))),
+            Trial::Broken { since, lasted } => (None, Some((since, lasted))),
         }
     }
 }
@@ -120,8 +117,8 @@ impl Guess {
             return path.max_bw.max(self.rate - self.rate / 6);
         }
         let broken = matches!(self.trial, Trial::Broken { .. });
-        // What has been tried is enough: the answer is under way.
-        match broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS {
+        // What has been tried is enough: the answer is under way. Where packets are lost anyway, holes are open whatever the queue does.
+        match path.lost == 0 && (broken || self.trial.lasted(now) > path.srtt / TRIAL_RTT_PARTS) {
             true => self.rate,
             false => self.tried(),
         }
@@ -136,9 +133,12 @@ impl Guess {
     /// From `at` on, less than was meant to be tried has left.
     pub(super) fn break_off(&mut self, at: Nanos, path: &Path) {
         if let Trial::Running { since } | Trial::Answered { since, .. } = self.trial
-            && at.saturating_sub(since) < path.srtt / TRIAL_RTT_PARTS
+            && (path.lost > 0 || at.saturating_sub(since) < path.srtt / TRIAL_RTT_PARTS)
         {
-            self.trial = Trial::Broken { since };
+            self.trial = Trial::Broken {
+                since,
+                lasted: at.saturating_sub(since),
+            };
         }
     }
 
@@ -157,7 +157,9 @@ impl Guess {
         }
         match self.trial {
             Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since } if now - since >= cycle(path) => {
+            Trial::Broken { since, lasted }
+                if path.lost > 0 || now - since >= CYCLE_TRIALS * lasted =>
+            {
                 self.trial = Trial::Running { since: now };
             }
             _ => {}
@@ -185,11 +187,17 @@ impl Guess {
         let carried = rate_over(delivered - before, now - began);
         if carried * 100 >= self.tried() * CARRIED_PERCENT {
             // Trials that seemed to prove it came before.
-            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle(path);
+            let cycle = path.srtt / TRIAL_RTT_PARTS * CYCLE_TRIALS;
+            let held = now - since + u64::from(self.proofs.min(PROOFS)) * cycle;
             self.rate = carried;
             self.wrong = self.wrong.saturating_add(1);
             self.proofs = 0;
             return Judgement::Refuted { carried, held };
+        }
+        if path.lost > 0 {
+            // More is tried all the time, so the next look need not wait.
+            let look = (now, delivered);
+            self.trial = Trial::Answered { since, look };
         }
         self.proofs = self.proofs.saturating_add(1);
         match self.proofs == PROOFS {
@@ -210,7 +218,7 @@ mod tests {
             Trial::Due,
             Trial::Running { since },
             Trial::Answered { since, look },
-            Trial::Broken { since },
+            Trial::Broken { since, lasted: 3 },
         ];
         for trial in trials {
             let bytes = postcard::to_allocvec(&trial).expect("plain data");
