@@ -155,14 +155,17 @@ impl Guess {
             self.break_off(now, path);
             return false;
         }
-        match self.trial {
-            Trial::Due => self.trial = Trial::Running { since: now },
-            Trial::Broken { since, lasted }
-                if path.lost > 0 || now - since >= CYCLE_TRIALS * lasted =>
-            {
-                self.trial = Trial::Running { since: now };
+        let begins = match self.trial {
+            Trial::Due => true,
+            Trial::Broken { since, lasted } => {
+                // Older processes have handed over a count of bytes in its place.
+                let lasted = lasted.min(path.srtt / TRIAL_RTT_PARTS);
+                path.lost > 0 || now.saturating_sub(since) >= CYCLE_TRIALS * lasted
             }
-            _ => {}
+            Trial::Running { .. } | Trial::Answered { .. } => false,
+        };
+        if begins {
+            self.trial = Trial::Running { since: now };
         }
         !self.is_proven() && self.trial.lasted(now) >= at_least
     }
@@ -179,7 +182,7 @@ impl Guess {
             return Judgement::Open;
         }
         let (began, before) = look;
-        if now - began < path.srtt / TRIAL_RTT_PARTS {
+        if now.saturating_sub(began) < path.srtt / TRIAL_RTT_PARTS {
             self.trial = Trial::Answered { since, look };
             return Judgement::Open;
         }
@@ -230,5 +233,16 @@ mod tests {
             postcard::from_bytes(&bytes),
             Ok(Trial::Answered { since, look })
         );
+    }
+
+    /// They wrote a look that had lost its trial: when it began, and the bytes delivered until then.
+    #[test]
+    fn a_look_of_an_older_process_holds_nothing_up() {
+        let mut path = Path::new(1000);
+        path.on_rtt(100_000_000);
+        let mut guess = Guess::new(5_000_000);
+        guess.trial = Trial::from((None, Some((7, u64::MAX))));
+        assert!(guess.holds_back(200_000_000, true, 0, &path));
+        assert_eq!(guess.trial, Trial::Running { since: 200_000_000 });
     }
 }
