@@ -1,6 +1,6 @@
 //! Which cells of an experiment are meant.
 
-use crate::experiment::Cell;
+use crate::experiment::{Cell, Experiment};
 use crate::scalar::Scalar;
 
 /// What a value must be.
@@ -95,13 +95,50 @@ impl Condition {
         })
     }
 
-    /// Whether it holds for a cell of an experiment with these parameters.
-    pub fn holds(&self, parameters: &[String], cell: &Cell) -> bool {
+    /// Its parameter's value in a cell.
+    fn value(&self, parameters: &[String], cell: &Cell) -> Option<Scalar> {
         if self.key == "case" {
-            return self.test.holds(&Scalar::Text(cell.case.clone()));
+            return Some(Scalar::Text(cell.case.clone()));
         }
         let found = parameters.iter().position(|name| *name == self.key);
-        found.is_some_and(|at| self.test.holds(&cell.values[at]))
+        found.map(|at| cell.values[at].clone())
+    }
+
+    /// That each value it names is one of `experiment`'s.
+    ///
+    /// # Errors
+    /// When no cell has one of them.
+    pub fn check_values(&self, experiment: &Experiment) -> Result<(), String> {
+        let Test::OneOf(named) = &self.test else {
+            return Ok(());
+        };
+        let values = experiment.cells.iter();
+        let values = values.filter_map(|cell| self.value(&experiment.parameters, cell));
+        let mut known: Vec<Scalar> = Vec::new();
+        for value in values {
+            if !known.iter().any(|other| other.same(&value)) {
+                known.push(value);
+            }
+        }
+        let Some(strange) = named.iter().find(|n| !known.iter().any(|k| k.same(n))) else {
+            return Ok(());
+        };
+        let known: Vec<String> = known.iter().map(Scalar::to_string).collect();
+        let mend = match strange {
+            Scalar::Text(text) if text.contains('=') => "; a second condition is a second --where",
+            _ => "",
+        };
+        Err(format!(
+            "no cell has {} {strange}; there are: {}{mend}",
+            self.key,
+            known.join(", ")
+        ))
+    }
+
+    /// Whether it holds for a cell of an experiment with these parameters.
+    pub fn holds(&self, parameters: &[String], cell: &Cell) -> bool {
+        let value = self.value(parameters, cell);
+        value.is_some_and(|value| self.test.holds(&value))
     }
 }
 

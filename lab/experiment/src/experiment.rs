@@ -176,6 +176,9 @@ impl Experiment {
                 ));
             }
         }
+        for condition in conditions {
+            condition.check_values(self)?;
+        }
         let cells: Vec<bool> = self
             .cells
             .iter()

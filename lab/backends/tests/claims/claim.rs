@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::outcome::{Over, Source};
-use crate::page;
+use crate::outcome::{Source, statistic_of};
+use crate::page::{self, Place};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -40,32 +40,39 @@ struct Group {
 #[derive(Deserialize, Clone, Default)]
 #[serde(deny_unknown_fields)]
 struct Fields {
+    table: Option<String>,
     row: Option<String>,
     column: Option<String>,
+    columns: Option<BTreeMap<String, Fields>>,
     part: Option<usize>,
     check: Option<String>,
     metric: Option<String>,
     of: Option<String>,
     to: Option<String>,
-    over: Option<Over>,
+    over: Option<String>,
     #[serde(rename = "where")]
     only: Option<BTreeMap<String, Value>>,
     times: Option<f64>,
     tolerance: Option<f64>,
+    tolerance_percent: Option<f64>,
 }
 
 /// A figure in a table of the manual.
 pub struct Claim {
     pub page: PathBuf,
-    pub row: String,
-    pub column: String,
-    part: usize,
+    pub place: Place,
     pub experiment: String,
     pub select: Vec<String>,
     pub slow: bool,
     pub source: Source,
-    /// How far the outcome may be from it, in its own unit.
-    pub tolerance: f64,
+    tolerance: Tolerance,
+}
+
+/// How far an outcome may be from its figure.
+enum Tolerance {
+    /// In the figure's own unit.
+    Absolute(f64),
+    Percent(f64),
 }
 
 /// All claims, in their order.
@@ -74,55 +81,84 @@ pub fn all() -> Vec<Claim> {
     let claims: Claims = toml::from_str(text).unwrap_or_else(|e| panic!("claims.toml: {e}"));
     let of_group = |group: &Group| {
         let figures = group.figures.iter();
+        let figures = figures.flat_map(|own| own.over(&group.all).in_columns());
         figures.map(|own| own.claim(group)).collect::<Vec<_>>()
     };
     claims.group.iter().flat_map(of_group).collect()
 }
 
 impl Fields {
-    /// This of one figure, and of all where it says nothing.
+    /// One figure for each of its columns.
+    fn in_columns(mut self) -> Vec<Fields> {
+        let Some(columns) = self.columns.take() else {
+            return vec![self];
+        };
+        let of_column = |(head, own): (String, Fields)| Fields {
+            column: Some(head),
+            ..own.over(&self)
+        };
+        columns.into_iter().map(of_column).collect()
+    }
+
+    /// This of one figure, and of all where it says nothing. `where` is what both say.
     fn over(&self, all: &Fields) -> Fields {
         let (own, all) = (self.clone(), all.clone());
         Fields {
+            table: own.table.or(all.table),
             row: own.row.or(all.row),
             column: own.column.or(all.column),
+            columns: own.columns.or(all.columns),
             part: own.part.or(all.part),
             check: own.check.or(all.check),
             metric: own.metric.or(all.metric),
             of: own.of.or(all.of),
             to: own.to.or(all.to),
             over: own.over.or(all.over),
-            only: own.only.or(all.only),
+            only: match (own.only, all.only) {
+                (Some(own), Some(all)) => Some(all.into_iter().chain(own).collect()),
+                (own, all) => own.or(all),
+            },
             times: own.times.or(all.times),
             tolerance: own.tolerance.or(all.tolerance),
+            tolerance_percent: own.tolerance_percent.or(all.tolerance_percent),
         }
     }
 
-    fn claim(&self, group: &Group) -> Claim {
-        let fields = self.over(&group.all);
+    fn claim(self, group: &Group) -> Claim {
+        let fields = self;
         let place = format!("claims.toml, {}, {:?}", group.experiment, fields.row);
+        let of_name =
+            |name: String| statistic_of(&name).unwrap_or_else(|| panic!("{place}: {name}"));
         let source = match (fields.check, fields.metric) {
             (Some(check), None) => Source::Check { check },
             (None, Some(metric)) => Source::Rows {
                 metric,
                 of: known(fields.of, "of", &place),
                 to: fields.to,
-                over: known(fields.over, "over", &place),
+                over: of_name(known(fields.over, "over", &place)),
                 only: fields.only.unwrap_or_default(),
                 times: fields.times.unwrap_or(1.0),
             },
             _ => panic!("{place}: say either check or metric"),
         };
+        let tolerance = match (fields.tolerance, fields.tolerance_percent) {
+            (Some(tolerance), None) => Tolerance::Absolute(tolerance),
+            (None, Some(percent)) => Tolerance::Percent(percent),
+            _ => panic!("{place}: say either tolerance or tolerance_percent"),
+        };
         Claim {
             page: group.page.clone(),
-            row: known(fields.row, "row", &place),
-            column: known(fields.column, "column", &place),
-            part: fields.part.unwrap_or(0),
+            place: Place {
+                table: fields.table,
+                row: known(fields.row, "row", &place),
+                column: known(fields.column, "column", &place),
+                part: fields.part.unwrap_or(0),
+            },
             experiment: group.experiment.clone(),
             select: group.select.clone(),
             slow: group.slow,
             source,
-            tolerance: known(fields.tolerance, "tolerance", &place),
+            tolerance,
         }
     }
 }
@@ -135,8 +171,15 @@ impl Claim {
     /// What the manual says.
     pub fn figure(&self) -> f64 {
         let text = fs::read_to_string(root().join(&self.page)).unwrap();
-        page::figure(&text, &self.row, &self.column, self.part)
-            .unwrap_or_else(|e| panic!("{}: {e}", self.page.display()))
+        page::figure(&text, &self.place).unwrap_or_else(|e| panic!("{}: {e}", self.page.display()))
+    }
+
+    /// How far the outcome may be from the figure, in the figure's own unit.
+    pub fn tolerance(&self) -> f64 {
+        match self.tolerance {
+            Tolerance::Absolute(tolerance) => tolerance,
+            Tolerance::Percent(percent) => self.figure() * percent / 100.0,
+        }
     }
 
     pub fn names_its_experiment(&self) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::Value;
-use windlass_experiment::statistics::jain;
+use windlass_experiment::statistics::{Statistic, jain};
 
 /// The file that `--json` writes.
 #[derive(Deserialize)]
@@ -29,7 +29,7 @@ pub enum Source {
         of: String,
         /// It is divided by the same of this one.
         to: Option<String>,
-        over: Over,
+        over: Statistic,
         /// Fields of the rows that count.
         only: BTreeMap<String, Value>,
         /// The unit of the figure in that of the rows.
@@ -37,12 +37,15 @@ pub enum Source {
     },
 }
 
-#[derive(Deserialize, Clone, Copy)]
-#[serde(rename_all = "snake_case")]
-pub enum Over {
-    Median,
-    Mean,
-    Max,
+/// The statistic of this name: mean, median, min, max, p95, p99.9.
+pub fn statistic_of(name: &str) -> Option<Statistic> {
+    Some(match name {
+        "mean" => Statistic::Mean,
+        "median" => Statistic::Median,
+        "min" => Statistic::Min,
+        "max" => Statistic::Max,
+        _ => Statistic::Percentile(name.strip_prefix('p')?.parse().ok()?),
+    })
 }
 
 impl Source {
@@ -87,7 +90,7 @@ fn statistic(
     outcome: &Outcome,
     metric: &str,
     of: &str,
-    over: Over,
+    over: Statistic,
     only: &BTreeMap<String, Value>,
 ) -> f64 {
     let same = |row: &Value, (name, wanted): (&String, &Value)| match wanted.as_f64() {
@@ -100,22 +103,11 @@ fn statistic(
     // These two are of all flows of the one run that is meant, and no column.
     let of_run = ["total_mbit_s", "jain"].contains(&metric);
     let column = if of_run { "goodput_mbit_s" } else { metric };
-    let mut values: Vec<f64> = rows.filter_map(|row| row[column].as_f64()).collect();
-    assert!(
-        !values.is_empty(),
-        "no rows of {of} with {metric} and {only:?}"
-    );
-    match metric {
-        "total_mbit_s" => return values.iter().sum(),
-        "jain" => return jain(&values).unwrap_or(f64::NAN),
-        _ => {}
-    }
-    values.sort_by(f64::total_cmp);
-    let middle = values.len() / 2;
-    match over {
-        Over::Max => values[values.len() - 1],
-        Over::Mean => values.iter().sum::<f64>() / values.len() as f64,
-        Over::Median if values.len() % 2 == 1 => values[middle],
-        Over::Median => (values[middle - 1] + values[middle]) / 2.0,
-    }
+    let values: Vec<f64> = rows.filter_map(|row| row[column].as_f64()).collect();
+    let found = match metric {
+        "total_mbit_s" => Some(values.iter().sum()).filter(|_| !values.is_empty()),
+        "jain" => jain(&values),
+        _ => over.of(&values),
+    };
+    found.unwrap_or_else(|| panic!("no rows of {of} with {metric} and {only:?}"))
 }

@@ -195,8 +195,21 @@ fn a_selection_keeps_what_was_asked_for() {
         .select(&["bxed".to_owned()], &[])
         .expect_err("unknown");
     assert!(error.contains("native, boxed"), "{error}");
-    let nothing = [Condition::of_text("mb=3").expect("a condition")];
-    assert!(experiment.select(&[], &nothing).is_err());
+    let mut refused = |text| {
+        let condition = [Condition::of_text(text).expect("a condition")];
+        experiment.select(&[], &condition).expect_err(text)
+    };
+    let error = refused("mb=3,10");
+    assert!(
+        error.starts_with("no cell has mb 3; there are: "),
+        "{error}"
+    );
+    let error = refused("mb=10,loss_percent=1");
+    assert!(
+        error.ends_with("a second condition is a second --where"),
+        "{error}"
+    );
+    assert!(refused("mb>1000").contains("no run is left"));
 }
 
 #[test]
