@@ -85,7 +85,8 @@ fn a_selection_that_leaves_nothing_is_refused() {
     for (flags, told) in [
         (["--only", "native-bbrr"], "no contestant is called"),
         (["--where", "rtt=3"], "no parameter is called"),
-        (["--where", "loss_percent=9"], "no run is left"),
+        (["--where", "loss_percent=9"], "no cell has loss_percent 9"),
+        (["--where", "loss_percent>9"], "no run is left"),
         (["--where", "nonsense"], "write for example"),
     ] {
         let output = lab(&[&["run", &smoke], &flags[..]].concat());
