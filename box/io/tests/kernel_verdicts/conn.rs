@@ -107,6 +107,9 @@ impl Conn {
         } else {
             Box::new(verdict)
         };
+        let mut engine = Engine::new(policy, Limits::default(), monotonic_ns(), 7);
+        // As from a wire: one of 65,536 damaged segments looks as if its checksum were partial.
+        engine.set_partial_checksums(Side::Outside, false);
         Conn {
             profile,
             key,
@@ -117,7 +120,7 @@ impl Conn {
             ts_recent: bench.random.number(),
             stream: None,
             mac: bench.mac,
-            engine: Engine::new(policy, Limits::default(), monotonic_ns(), 7),
+            engine,
             pool: HeapPool::new(),
             out: Vec::new(),
         }

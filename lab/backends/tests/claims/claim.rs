@@ -125,23 +125,22 @@ impl Fields {
     }
 
     fn claim(self, group: &Group) -> Claim {
-        let fields = self;
-        let place = format!("claims.toml, {}, {:?}", group.experiment, fields.row);
+        let place = format!("claims.toml, {}, {:?}", group.experiment, self.row);
         let of_name =
             |name: String| statistic_of(&name).unwrap_or_else(|| panic!("{place}: {name}"));
-        let source = match (fields.check, fields.metric) {
+        let source = match (self.check, self.metric) {
             (Some(check), None) => Source::Check { check },
             (None, Some(metric)) => Source::Rows {
                 metric,
-                of: known(fields.of, "of", &place),
-                to: fields.to,
-                over: of_name(known(fields.over, "over", &place)),
-                only: fields.only.unwrap_or_default(),
-                times: fields.times.unwrap_or(1.0),
+                of: known(self.of, "of", &place),
+                to: self.to,
+                over: of_name(known(self.over, "over", &place)),
+                only: self.only.unwrap_or_default(),
+                times: self.times.unwrap_or(1.0),
             },
             _ => panic!("{place}: say either check or metric"),
         };
-        let tolerance = match (fields.tolerance, fields.tolerance_percent) {
+        let tolerance = match (self.tolerance, self.tolerance_percent) {
             (Some(tolerance), None) => Tolerance::Absolute(tolerance),
             (None, Some(percent)) => Tolerance::Percent(percent),
             _ => panic!("{place}: say either tolerance or tolerance_percent"),
@@ -149,10 +148,10 @@ impl Fields {
         Claim {
             page: group.page.clone(),
             place: Place {
-                table: fields.table,
-                row: known(fields.row, "row", &place),
-                column: known(fields.column, "column", &place),
-                part: fields.part.unwrap_or(0),
+                table: self.table,
+                row: known(self.row, "row", &place),
+                column: known(self.column, "column", &place),
+                part: self.part.unwrap_or(0),
             },
             experiment: group.experiment.clone(),
             select: group.select.clone(),
