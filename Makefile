@@ -16,7 +16,7 @@ help:
 	@echo 'make image       a container image (needs buildah or podman)'
 	@echo 'make bench   ns a packet, bytes a flow, forwarding rate: the tables of docs/performance.md'
 	@echo 'make bench-recorder  rate and processor time with the flight recorder, beside those without (needs root; ten minutes)'
-	@echo 'make claims  figures of the manual, beside what the simulator says now (half an hour)'
+	@echo 'make claims  figures of the manual, beside what the simulator says now (ten minutes)'
 	@echo 'make soak    110,000 simulated networks and the 1 GB transfers, and an hour of random faults (an hour and a half)'
 	@echo 'make faults  floods and faults, the box beside the bridge (needs root; twenty minutes)'
 	@echo 'make compete     every algorithm beside its kind, CUBIC and BBR, and over unequal ways (minutes)'
