@@ -65,6 +65,9 @@ impl RecentRate {
     }
 }
 
+/// From so many bytes on a segment is a large part of what a short path holds.
+const LARGE_SEGMENT_BYTES: u32 = 4096;
+
 /// Measurements of the path of one flow, kept by the engine and read by the algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Path {
@@ -112,6 +115,16 @@ impl Path {
             lost: 0,
             inflight: 0,
         }
+    }
+
+    /// Segments of jumbo frames, of which short paths hold few.
+    pub fn has_large_segments(&self) -> bool {
+        self.mss >= LARGE_SEGMENT_BYTES
+    }
+
+    /// What stands in queues takes less time than the path does without them. False before the first sample.
+    pub fn queue_is_short(&self) -> bool {
+        self.srtt / 2 < self.min_rtt && self.srtt > 0
     }
 
     /// Takes an RTT sample in (RFC 6298 §2: gains 1/8 and 1/4).

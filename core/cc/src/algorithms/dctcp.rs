@@ -35,6 +35,9 @@ parameters! {
         priority: Thousandths = Thousandths(1000), Range::number(0.0, 1.0, "");
         /// The least that a reduction leaves (AC/DC TCP goes down to 1, which is what keeps queues short when many send to one).
         least_window: u32 = 2, Range::whole(1, 10, "segments");
+        /// How much more a reduction leaves, in segments of 4,096 bytes or more, while the queue is shorter than the path: only whole segments
+        /// leave, and the link would run dry between windows of few. Linux rounds its reductions down for all (profile linux: not used).
+        spared: Thousandths = Thousandths(0), Range::number(0.0, 1.0, "segments");
         /// How the first slow start ends.
         slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
     }
@@ -46,7 +49,7 @@ parameters! {
     Preset {
         name: "acdc",
         meaning: "as AC/DC TCP does it in the switch: windows down to one segment",
-        values: &[("least_window", Value::Number(1.0))],
+        values: &[("least_window", Value::Number(1.0)), ("spared", Value::Number(0.19))],
     },
 }
 
@@ -98,13 +101,24 @@ impl DctcpLaw {
         let weight = 2000 - p.priority.get().min(1000);
         let share = weight as f64 / 2000.0;
         match p.profile {
-            Profile::Rfc => (window.cwnd as f64 * (1.0 - self.alpha * share)) as u64,
+            Profile::Rfc => {
+                let left = (window.cwnd as f64 * (1.0 - self.alpha * share)) as u64;
+                (left + spared(path, p)).min(window.cwnd)
+            }
             Profile::Linux => {
                 let segments = window.cwnd / mss(path);
                 let less = mul_div(segments, self.alpha_in_1024ths() * weight, 2000 * LINUX_ONE);
                 (segments - less).saturating_mul(mss(path))
             }
         }
+    }
+}
+
+/// What a reduction leaves more, bytes.
+fn spared(path: &Path, p: &DctcpParameters) -> u64 {
+    match path.has_large_segments() && path.queue_is_short() {
+        true => mss(path) * p.spared.get().min(1000) / 1000,
+        false => 0,
     }
 }
 
