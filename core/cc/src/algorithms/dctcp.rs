@@ -7,6 +7,8 @@
 //! observation window; the two differ by less than a round trip. Nothing grows from the signal
 //! until its window is delivered (CWR). Growth and loss are Reno's. Marks that no count comes with
 //! (RFC 3168 feedback) halve the window: a share cannot be told from them.
+//! In the profile `rfc`, a reduction of a window of jumbo frames spares 0.19 of a segment on paths with a short queue
+//! (docs/acdc.md says what for).
 //! Setting ECT and reading ECE or AccECN into `ce_bytes` is the caller's part.
 
 use serde::{Deserialize, Serialize};
@@ -21,6 +23,8 @@ use crate::{About, AckEvent, Nanos, Path, Preset, Profile, Range, Signals, Value
 
 /// One in Linux' arithmetic (`DCTCP_MAX_ALPHA`).
 const LINUX_ONE: u64 = 1 << 10;
+/// What a reduction spares of a large segment.
+const SPARED_PERCENT: u64 = 19;
 
 parameters! {
     /// What can be set of DCTCP.
@@ -35,9 +39,6 @@ parameters! {
         priority: Thousandths = Thousandths(1000), Range::number(0.0, 1.0, "");
         /// The least that a reduction leaves (AC/DC TCP goes down to 1, which is what keeps queues short when many send to one).
         least_window: u32 = 2, Range::whole(1, 10, "segments");
-        /// How much more a reduction leaves, in segments of 4,096 bytes or more, while the queue is shorter than the path: only whole segments
-        /// leave, and the link would run dry between windows of few. Linux rounds its reductions down for all (profile linux: not used).
-        spared: Thousandths = Thousandths(0), Range::number(0.0, 1.0, "segments");
         /// How the first slow start ends.
         slow_start: SlowStartRule = SlowStartRule::Standard, SlowStartRule::RANGE;
     }
@@ -49,7 +50,7 @@ parameters! {
     Preset {
         name: "acdc",
         meaning: "as AC/DC TCP does it in the switch: windows down to one segment",
-        values: &[("least_window", Value::Number(1.0)), ("spared", Value::Number(0.19))],
+        values: &[("least_window", Value::Number(1.0))],
     },
 }
 
@@ -103,7 +104,7 @@ impl DctcpLaw {
         match p.profile {
             Profile::Rfc => {
                 let left = (window.cwnd as f64 * (1.0 - self.alpha * share)) as u64;
-                (left + spared(path, p)).min(window.cwnd)
+                (left + spared(path)).min(window.cwnd)
             }
             Profile::Linux => {
                 let segments = window.cwnd / mss(path);
@@ -114,10 +115,11 @@ impl DctcpLaw {
     }
 }
 
-/// What a reduction leaves more, bytes.
-fn spared(path: &Path, p: &DctcpParameters) -> u64 {
+/// What a reduction leaves more of a large segment while the queue is shorter than the path, bytes. Only whole segments leave, and
+/// between windows of few the link would run dry. Linux rounds its reductions down for all.
+fn spared(path: &Path) -> u64 {
     match path.has_large_segments() && path.queue_is_short() {
-        true => mss(path) * p.spared.get().min(1000) / 1000,
+        true => mss(path) * SPARED_PERCENT / 100,
         false => 0,
     }
 }

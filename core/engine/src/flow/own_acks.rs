@@ -57,24 +57,13 @@ impl Flow {
         if self.view.edge() > self.board.nxt() + allowance {
             return;
         }
-        let least = (allowance / UPDATES_PER_ALLOWANCE).max(self.least_news());
+        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
         let aim = self.aim_ahead(ctx.limits.held_bytes_per_flow, allowance);
         if self.edge_gain(self.view.ack(), aim) < least {
             return;
         }
         self.view.note_update(ctx.now);
         self.make_ack(ctx, self.view.ack());
-    }
-
-    /// An update is worth its packet from so many bytes on. On a short path the sender would else have nothing on its way
-    /// when the window opens.
-    fn least_news(&self) -> u64 {
-        let mss = u64::from(self.host.path().mss);
-        match (self.has_few_segments(), self.has_some_segments()) {
-            (true, _) => mss,
-            (_, true) => mss + mss / 2,
-            _ => 2 * mss,
-        }
     }
 
     /// What the receiver has SACKed, which was hidden from the sender: from here on it repairs, and would else hear of

@@ -341,13 +341,10 @@ fn a_partly_marked_ack_counts_for_its_part() {
 /// Of windows of few large segments, a reduction leaves a part of a segment more while the queue is shorter than the path.
 #[test]
 fn a_part_of_a_large_segment_is_spared_where_the_queue_is_short() {
-    let left = |mss: u32, srtt: u64, spared: u32| {
+    let left = |mss: u32, srtt: u64| {
         let mut path = Path::new(mss);
         (path.min_rtt, path.srtt) = (200_000, srtt);
-        let parameters = DctcpParameters {
-            spared: Thousandths(spared),
-            ..DctcpParameters::default()
-        };
+        let parameters = DctcpParameters::default();
         let mut dctcp = Dctcp::new(&crate::Beginning::new(&path, 0), &parameters);
         dctcp.window.cwnd = 4 * u64::from(mss);
         let half = Flow { dctcp, path };
@@ -358,11 +355,10 @@ fn a_part_of_a_large_segment_is_spared_where_the_queue_is_short() {
         target as f64 / f64::from(mss)
     };
     let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-3, "{value}");
-    near(left(8948, 250_000, 190), 2.19);
-    near(left(8948, 250_000, 0), 2.0);
-    near(left(8948, 400_000, 190), 2.0);
-    near(left(8948, 0, 190), 2.0);
-    near(left(1448, 250_000, 190), 2.0);
+    near(left(8948, 250_000), 2.19);
+    near(left(8948, 400_000), 2.0);
+    near(left(8948, 0), 2.0);
+    near(left(1448, 250_000), 2.0);
 }
 
 /// It never leaves more than there was.
@@ -372,7 +368,6 @@ fn what_is_spared_is_no_growth() {
     (path.min_rtt, path.srtt) = (200_000, 250_000);
     let parameters = DctcpParameters {
         alpha_init: Thousandths(10),
-        spared: Thousandths(1000),
         ..DctcpParameters::default()
     };
     let mut dctcp = Dctcp::new(&crate::Beginning::new(&path, 0), &parameters);
