@@ -253,6 +253,7 @@ fn a_flow_crosses_three_routers_of_the_kernel() {
         println!("| {name} | {alone:.1} | {across:.1} | {beside:.1} |");
         let full = across + beside / 3.0;
         // The ends of the flows measure at different times, so that what they say together may be more than a link carries.
+        // A busy machine's routers are late, and lose a part of their rate: only a path that is not used is wrong.
         if alone < 40.0 || full < 60.0 || across < 0.1 {
             wrong.push(name);
         }

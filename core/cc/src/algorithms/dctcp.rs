@@ -7,8 +7,8 @@
 //! observation window; the two differ by less than a round trip. Nothing grows from the signal
 //! until its window is delivered (CWR). Growth and loss are Reno's. Marks that no count comes with
 //! (RFC 3168 feedback) halve the window: a share cannot be told from them.
-//! In the profile `rfc`, a reduction of a window of jumbo frames spares 0.19 of a segment on paths with a short queue
-//! (docs/acdc.md says what for).
+//! In the profile `rfc`, a reduction spares 0.19 of a segment where segments are large and the queue is shorter than the path
+//! (docs/acdc.md has the measurements).
 //! Setting ECT and reading ECE or AccECN into `ce_bytes` is the caller's part.
 
 use serde::{Deserialize, Serialize};
@@ -115,8 +115,8 @@ impl DctcpLaw {
     }
 }
 
-/// What a reduction leaves more of a large segment while the queue is shorter than the path, bytes. Only whole segments leave, and
-/// between windows of few the link would run dry. Linux rounds its reductions down for all.
+/// What a reduction leaves on top of its share, bytes. Only whole segments leave, so windows of a few large ones let the link run dry
+/// while the queue is shorter than the path. Linux rounds its reductions down, and needs nothing of the kind.
 fn spared(path: &Path) -> u64 {
     match path.has_large_segments() && path.queue_is_short() {
         true => mss(path) * SPARED_PERCENT / 100,

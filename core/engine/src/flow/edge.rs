@@ -33,8 +33,6 @@ const BURST_BYTES: u64 = 65_536;
 const QUEUE_SEGMENTS: u64 = 10;
 const QUEUE_SEGMENTS_MIN: u64 = 2;
 const QUEUE_SEGMENT_RTT: Nanos = MILLISECOND / 8;
-/// From so many bytes on, half of one of these segments is a part of what the sender saves up, on short paths.
-const LARGE_SEGMENT: u64 = 4096;
 /// How far an edge is moved to the right at most so that it falls between two segments: ns at the
 /// pacing rate, and segments. A scale of 9 can express one edge in 64 segments of 1,448 bytes.
 const ALIGN_TIME: Nanos = 16 * MILLISECOND;
@@ -115,7 +113,8 @@ impl Flow {
             bytes_over(rate, answer) + burst,
             u64::from(self.host.path().mss),
         );
-        let within = match mss >= LARGE_SEGMENT && self.has_short_queue() {
+        // Half of a large segment is a part of what the sender saves up.
+        let within = match self.host.path().has_large_segments() && self.has_short_queue() {
             true => mss / 2,
             false => 0,
         };

@@ -337,47 +337,39 @@ fn a_partly_marked_ack_counts_for_its_part() {
     assert_eq!(flow.alpha(), (1.0 / 9.0) / 16.0);
 }
 
-/// RFC 8257 §3.5 and Linux `dctcp_react_to_loss`: loss halves, whatever alpha is.
-/// Of windows of few large segments, a reduction leaves a part of a segment more while the queue is shorter than the path.
-#[test]
-fn a_part_of_a_large_segment_is_spared_where_the_queue_is_short() {
-    let left = |mss: u32, srtt: u64| {
-        let mut path = Path::new(mss);
-        (path.min_rtt, path.srtt) = (200_000, srtt);
-        let parameters = DctcpParameters::default();
-        let mut dctcp = Dctcp::new(&crate::Beginning::new(&path, 0), &parameters);
-        dctcp.window.cwnd = 4 * u64::from(mss);
-        let half = Flow { dctcp, path };
-        let target = half
-            .dctcp
-            .law
-            .reduced_by_alpha(&half.dctcp.window, &half.path, &parameters);
-        target as f64 / f64::from(mss)
-    };
-    let near = |value: f64, expected: f64| assert!((value - expected).abs() < 1e-3, "{value}");
-    near(left(8948, 250_000), 2.19);
-    near(left(8948, 400_000), 2.0);
-    near(left(8948, 0), 2.0);
-    near(left(1448, 250_000), 2.0);
-}
-
-/// It never leaves more than there was.
-#[test]
-fn what_is_spared_is_no_growth() {
-    let mut path = Path::new(8948);
-    (path.min_rtt, path.srtt) = (200_000, 250_000);
-    let parameters = DctcpParameters {
-        alpha_init: Thousandths(10),
-        ..DctcpParameters::default()
-    };
+/// What a reduction by such an alpha leaves of four segments, in segments, where the path takes 200 us without a queue.
+fn left_of_four(mss: u32, srtt: u64, alpha: f64) -> f64 {
+    let mut path = Path::new(mss);
+    (path.min_rtt, path.srtt) = (200_000, srtt);
+    let parameters = DctcpParameters::default();
     let mut dctcp = Dctcp::new(&crate::Beginning::new(&path, 0), &parameters);
-    dctcp.window.cwnd = 4 * 8948;
+    dctcp.window.cwnd = 4 * u64::from(mss);
+    dctcp.law.alpha = alpha;
     let left = dctcp
         .law
         .reduced_by_alpha(&dctcp.window, &path, &parameters);
-    assert_eq!(left, 4 * 8948);
+    left as f64 / f64::from(mss)
 }
 
+/// A reduction spares a part of a large segment while the queue is shorter than the path, and never leaves more than there was.
+#[test]
+fn a_part_of_a_large_segment_is_spared_where_the_queue_is_short() {
+    for (mss, srtt, alpha, expected) in [
+        (8948, 250_000, 1.0, 2.19),
+        (8948, 400_000, 1.0, 2.0),
+        (8948, 0, 1.0, 2.0),
+        (1448, 250_000, 1.0, 2.0),
+        (8948, 250_000, 0.01, 4.0),
+    ] {
+        let left = left_of_four(mss, srtt, alpha);
+        assert!(
+            (left - expected).abs() < 1e-3,
+            "{left} of {mss}, {srtt}, {alpha}"
+        );
+    }
+}
+
+/// RFC 8257 §3.5 and Linux `dctcp_react_to_loss`: loss halves, whatever alpha is.
 #[test]
 fn loss_and_timeout_are_reno_s() {
     let mut flow = Flow::new(from_zero(), 20);
