@@ -175,6 +175,38 @@ fn paced_segments_are_not_taken_for_lost() {
     assert_eq!((since("timeouts"), since("bytes_resent")), (0, 0));
 }
 
+/// 16 servers share 1 Gbit/s of a path of 0.1 ms in segments of 1,448 bytes: windows are four to eight of them. When a mark has reduced
+/// one, what waits in the box leaves all the same. It would else wait for a round trip of the full queue, 0.8 ms, and its sender would
+/// measure twice the round trip.
+#[test]
+fn what_waits_beside_a_window_of_few_segments_leaves_though_a_mark_reduces_it() {
+    let text = "version = 1\n[default]\nalgorithm = { name = \"dctcp\", preset = \"acdc\" }\nfeedback = \"boxes\"\n";
+    let policy = || Config::parse(text, "w.toml", &Catalog::new()).expect("a policy");
+    let a_box = |seed| EngineBox::new(Box::new(policy().policy()), Limits::default(), seed);
+    let mut scenario = Scenario::download(6_000_000, 1000.0, 0.09);
+    scenario.inside.delay = 5_000;
+    scenario.down.queue_bytes = 1_514_000;
+    scenario.down.ecn_mark_bytes = Some(98_410);
+    scenario.connections = vec![Connection::download(6_000_000); 16];
+    let mut near = a_box(1);
+    let mut world = World::new(&scenario).with_far_box(Box::new(a_box(2)));
+    let held = |near: &EngineBox| {
+        let holds = &near.engine().histograms().hold_time_ns;
+        let longer = holds.buckets().filter(|(bound, _)| *bound > MILLISECOND);
+        (longer.map(|(_, count)| count).sum::<u64>(), holds.count())
+    };
+    world.run_until(250 * MILLISECOND, &mut near);
+    let before = held(&near);
+    world.run_until(700 * MILLISECOND, &mut near);
+    let after = held(&near);
+    let (long, all) = (after.0 - before.0, after.1 - before.1);
+    assert!(all > 20_000, "{all}");
+    assert!(
+        long * 500 < all,
+        "{long} of {all} segments waited for more than a millisecond"
+    );
+}
+
 /// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
 /// arrives is what was sent.
 #[test]

@@ -288,6 +288,7 @@ impl Flow {
         }
         self.leave_recovery(now);
         self.note_growth(now);
+        self.note_usual_window();
         let same_policy = self.generation == ctx.generation;
         if let Some(switching) = self.verdict.switching.filter(|_| same_policy) {
             self.review(ctx, switching, marked.unwrap_or(0), score.ack.rate());

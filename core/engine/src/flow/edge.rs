@@ -113,6 +113,9 @@ impl Flow {
             bytes_over(rate, answer) + burst,
             u64::from(self.host.path().mss),
         );
+        if self.has_few_segments() {
+            return (mss * 3 / 4 + ahead).max(mss + mss / 2);
+        }
         // Half of a large segment is a part of what the sender saves up.
         let within = match self.host.path().has_large_segments() && self.has_short_queue() {
             true => mss / 2,

@@ -15,7 +15,7 @@
 //! * `watch` and `watched` follow a sender that keeps its own congestion control.
 //!
 //! What these use: `distance` (how far away the ends are), `scale` (what a round trip makes of the constants), `limited_by` (what
-//! the flow waits for). `cold` is what packets seldom need, and `memory` bounds the size of all this. What others are told: `info`,
+//! the flow waits for), `usual_window` (how far a sender may be ahead of a window of few segments). `cold` is what packets seldom need, and `memory` bounds the size of all this. What others are told: `info`,
 //! `standing`, `export`, `introduction`.
 
 mod ack;
@@ -50,6 +50,7 @@ mod tail;
 mod timeout;
 mod train;
 mod transfers;
+mod usual_window;
 mod watch;
 mod watched;
 
@@ -189,6 +190,8 @@ pub(crate) struct Pacing {
     turn: Maybe,
     /// Packets that it may send in this turn after the next one.
     turn_left: u8,
+    #[serde(skip)]
+    usual_window: usual_window::UsualWindow,
     /// For so long the path has had nothing to carry because the box was late, µs. It is made up for.
     #[serde(skip)]
     behind_us: u32,

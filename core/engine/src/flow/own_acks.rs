@@ -57,13 +57,37 @@ impl Flow {
         if self.view.edge() > self.board.nxt() + allowance {
             return;
         }
-        let least = (allowance / UPDATES_PER_ALLOWANCE).max(2 * u64::from(self.host.path().mss));
         let aim = self.aim_ahead(ctx.limits.held_bytes_per_flow, allowance);
-        if self.edge_gain(self.view.ack(), aim) < least {
+        let gain = self.edge_gain(self.view.ack(), aim);
+        if gain < self.least_news(allowance) && !self.ends_wait_for_delayed_ack(gain) {
             return;
         }
         self.view.note_update(ctx.now);
         self.make_ack(ctx, self.view.ack());
+    }
+
+    /// An update is worth its packet from so many bytes on. On a short path the sender would else have nothing on its way
+    /// when the window opens.
+    fn least_news(&self, allowance: u64) -> u64 {
+        let mss = u64::from(self.host.path().mss);
+        if self.has_few_segments() {
+            return mss;
+        }
+        let least = match self.has_some_segments() {
+            true => mss + mss / 2,
+            false => 2 * mss,
+        };
+        least.max(allowance / UPDATES_PER_ALLOWANCE)
+    }
+
+    /// One segment is on its way, and its receiver waits for the next one before it acknowledges (RFC 1122 §4.2.3.2). The
+    /// sender has room for a part of one, which it does not send, until the edge moves by so much. That comes where it may be
+    /// ahead by one and a half.
+    fn ends_wait_for_delayed_ack(&self, gain: u64) -> bool {
+        let mss = u64::from(self.host.path().mss);
+        let room = self.view.edge().saturating_sub(self.board.nxt());
+        let one_is_on_its_way = self.board.inflight() < 2 * mss;
+        self.has_few_segments() && one_is_on_its_way && room < mss && room + gain >= mss
     }
 
     /// What the receiver has SACKed, which was hidden from the sender: from here on it repairs, and would else hear of

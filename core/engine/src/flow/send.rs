@@ -121,12 +121,20 @@ impl Flow {
 
     /// What ends there was within an earlier window, which a mark has made smaller since. On a short path it leaves all the same,
     /// as it would if its sender had that window: to hold it back would make the flow wait at its own share of the link for what
-    /// takes the switch no time.
+    /// takes the switch no time. Of a window of few segments, what the sender was ahead leaves too: it would wait for a round trip.
     fn was_promised(&self, end: u64) -> bool {
         self.has_short_queue()
             && self.host.episode().is_none()
             && !self.keeps_small_window_by_pacing(self.host.control().cwnd)
-            && end + self.queue_allowance() <= self.view.edge()
+            && end + self.waits_for_a_window() <= self.view.edge()
+    }
+
+    /// So many bytes before the edge wait for the window that a mark has left.
+    fn waits_for_a_window(&self) -> u64 {
+        match self.has_few_segments() {
+            true => u64::from(self.host.path().mss) / 2,
+            false => self.queue_allowance(),
+        }
     }
 
     fn keeps_small_window_by_pacing(&self, cwnd: u64) -> bool {
