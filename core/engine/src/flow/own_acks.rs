@@ -70,14 +70,10 @@ impl Flow {
     /// when the window opens.
     fn least_news(&self, allowance: u64) -> u64 {
         let mss = u64::from(self.host.path().mss);
-        if self.has_few_segments() {
-            return mss;
+        match self.has_few_segments() {
+            true => mss,
+            false => (allowance / UPDATES_PER_ALLOWANCE).max(2 * mss),
         }
-        let least = match self.has_some_segments() {
-            true => mss + mss / 2,
-            false => 2 * mss,
-        };
-        least.max(allowance / UPDATES_PER_ALLOWANCE)
     }
 
     /// One segment is on its way, and its receiver waits for the next one before it acknowledges (RFC 1122 §4.2.3.2). The

@@ -4,8 +4,6 @@
 //! are much. Where so many flows share a link that each has a window of two or three segments, it is their waiting that
 //! keeps all of them from growing at once, and they keep it.
 
-use std::ops::Range;
-
 use windlass_cc::{MILLISECOND, Nanos};
 
 use super::Flow;
@@ -22,8 +20,6 @@ const _: () = assert!(KNOWN_MAX_SEGMENTS * UNITS <= u16::MAX as u64);
 const NO_CROWD: u16 = (7 * UNITS / 2) as u16;
 /// From so many segments on, two more are not much.
 const FEW_SEGMENTS: u64 = 12;
-/// From so many on, they are nothing.
-const SOME_SEGMENTS: u64 = 48;
 /// From this round trip on the least that a sender may be ahead is more than two segments, ns.
 const SHORT_RTT: Nanos = 3 * MILLISECOND / 8;
 
@@ -59,19 +55,8 @@ impl Flow {
 
     /// A short path, and a window of few segments that are not large. In a crowd none counts as such.
     pub(super) fn has_few_segments(&self) -> bool {
-        self.has_segments(0..FEW_SEGMENTS)
-    }
-
-    /// A short path, and a window that is large beside two segments, yet not beside what a sender may be ahead.
-    pub(super) fn has_some_segments(&self) -> bool {
-        self.has_segments(FEW_SEGMENTS..SOME_SEGMENTS)
-    }
-
-    /// On a short path whose segments are not large, and outside of a crowd.
-    fn has_segments(&self, segments: Range<u64>) -> bool {
         let path = self.host.path();
-        let window = self.host.control().cwnd / u64::from(path.mss.max(1));
-        segments.contains(&window)
+        self.host.control().cwnd / u64::from(path.mss.max(1)) < FEW_SEGMENTS
             && !self.pacing.usual_window.is_of_a_crowd()
             && !path.has_large_segments()
             && self.round_trip() < SHORT_RTT
