@@ -197,7 +197,7 @@ reproduce-acdc: build
 # Full scale in the simulator; a fifth of it with Linux in a guest, and over QUIC on this machine's kernel.
 reproduce-compound: build
 	$(call run_experiments,compound-table1 compound-replay compound-sender compound-fig3 compound-response compound-fig4-5 compound-fairness compound-rtt-fairness \
-	    compound-routers compound-kernel compound-quic)
+	    compound-routers compound-kernel compound-quic compound-fig3-quic)
 	WINDLASS_BIN="$$(realpath "$(RELEASE)")/windlass" WINDLASS_ROUTERS_S=60 \
 	    $(CARGO) test --release --locked -p windlass-lab --test routers -- --nocapture
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
