@@ -83,7 +83,8 @@ impl Statistic {
             Statistic::Percentile(percent) => {
                 let mut sorted = numbers.to_vec();
                 sorted.sort_by(f64::total_cmp);
-                let rank = (percent / 100.0 * count).ceil() as usize;
+                let rank = (percent * 1000.0).round() as usize * sorted.len();
+                let rank = rank.div_ceil(100_000);
                 sorted[rank.clamp(1, sorted.len()) - 1]
             }
         })
@@ -132,6 +133,15 @@ mod tests {
             assert!((got - value).abs() < 1e-9, "{statistic:?}: {got}");
         }
         assert_eq!(Statistic::Mean.of(&[]), None);
+    }
+
+    /// 99.9 / 100 × 1000 is a little more than 999 in binary fractions.
+    #[test]
+    fn ranks_are_exact() {
+        let numbers: Vec<f64> = (1..=1000).map(f64::from).collect();
+        for (percent, value) in [(99.9, 999.0), (99.0, 990.0), (5.0, 50.0), (0.1, 1.0)] {
+            assert_eq!(Statistic::Percentile(percent).of(&numbers), Some(value));
+        }
     }
 
     #[test]
