@@ -25,6 +25,13 @@ fn a_box(algorithm: &str, seed: u64) -> EngineBox {
     EngineBox::new(Box::new(verdict), Limits::default(), seed)
 }
 
+/// With windows down to one segment, as AC/DC TCP has them.
+fn acdc_box(seed: u64) -> EngineBox {
+    let text = "version = 1\n[default]\nalgorithm = { name = \"dctcp\", preset = \"acdc\" }\nfeedback = \"boxes\"\n";
+    let config = Config::parse(text, "w.toml", &Catalog::new()).expect("a policy");
+    EngineBox::new(Box::new(config.policy()), Limits::default(), seed)
+}
+
 /// A download over 50 Mbit/s and 10 ms, between ends without ECN.
 fn marked_path(bytes: u64) -> Scenario {
     let mut scenario = Scenario::download(bytes, 50.0, 10.0);
@@ -154,17 +161,14 @@ fn many_that_begin_at_once_on_a_short_path_do_not_collapse() {
 /// nothing is sent twice.
 #[test]
 fn paced_segments_are_not_taken_for_lost() {
-    let text = "version = 1\n[default]\nalgorithm = { name = \"dctcp\", preset = \"acdc\" }\nfeedback = \"boxes\"\n";
-    let policy = || Config::parse(text, "w.toml", &Catalog::new()).expect("a policy");
-    let a_box = |seed| EngineBox::new(Box::new(policy().policy()), Limits::default(), seed);
     let mut scenario = Scenario::download(3_000_000, 1000.0, 0.1);
     scenario.inside.delay = 5_000;
     scenario.down.queue_bytes = 1_514_000;
     scenario.down.ecn_mark_bytes = Some(98_410);
     (scenario.server.mss, scenario.client.mss) = (8_960, 8_960);
     scenario.connections = vec![Connection::download(3_000_000); 16];
-    let mut near = a_box(1);
-    let mut world = World::new(&scenario).with_far_box(Box::new(a_box(2)));
+    let mut near = acdc_box(1);
+    let mut world = World::new(&scenario).with_far_box(Box::new(acdc_box(2)));
     world.run_until(100 * MILLISECOND, &mut near);
     let before = world.outcome(&near);
     world.run_until(scenario.limit, &mut near);
@@ -180,16 +184,13 @@ fn paced_segments_are_not_taken_for_lost() {
 /// measure twice the round trip.
 #[test]
 fn what_waits_beside_a_window_of_few_segments_leaves_though_a_mark_reduces_it() {
-    let text = "version = 1\n[default]\nalgorithm = { name = \"dctcp\", preset = \"acdc\" }\nfeedback = \"boxes\"\n";
-    let policy = || Config::parse(text, "w.toml", &Catalog::new()).expect("a policy");
-    let a_box = |seed| EngineBox::new(Box::new(policy().policy()), Limits::default(), seed);
     let mut scenario = Scenario::download(6_000_000, 1000.0, 0.09);
     scenario.inside.delay = 5_000;
     scenario.down.queue_bytes = 1_514_000;
     scenario.down.ecn_mark_bytes = Some(98_410);
     scenario.connections = vec![Connection::download(6_000_000); 16];
-    let mut near = a_box(1);
-    let mut world = World::new(&scenario).with_far_box(Box::new(a_box(2)));
+    let mut near = acdc_box(1);
+    let mut world = World::new(&scenario).with_far_box(Box::new(acdc_box(2)));
     let held = |near: &EngineBox| {
         let holds = &near.engine().histograms().hold_time_ns;
         let longer = holds.buckets().filter(|(bound, _)| *bound > MILLISECOND);

@@ -66,8 +66,8 @@ impl Flow {
         self.make_ack(ctx, self.view.ack());
     }
 
-    /// An update is worth its packet from so many bytes on. On a short path the sender would else have nothing on its way
-    /// when the window opens.
+    /// An update is worth its packet from so many bytes on. With a window of few segments, the sender would else have nothing on
+    /// its way when the window opens.
     fn least_news(&self, allowance: u64) -> u64 {
         let mss = u64::from(self.host.path().mss);
         match self.has_few_segments() {
@@ -77,8 +77,8 @@ impl Flow {
     }
 
     /// One segment is on its way, and its receiver waits for the next one before it acknowledges (RFC 1122 §4.2.3.2). The
-    /// sender has room for a part of one, which it does not send, until the edge moves by so much. That comes where it may be
-    /// ahead by one and a half.
+    /// sender has room for a part of one, and sends no part, until the edge moves by so much. This happens to a sender that may
+    /// be one and a half segments ahead.
     fn ends_wait_for_delayed_ack(&self, gain: u64) -> bool {
         let mss = u64::from(self.host.path().mss);
         let room = self.view.edge().saturating_sub(self.board.nxt());
