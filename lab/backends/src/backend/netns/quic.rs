@@ -211,14 +211,7 @@ fn arrived(flow: &QuicFlow, start_s: f64, said: Result<Value>, samples: Vec<Samp
         }
         Err(error) => observed.error = Some(format!("{error:#}")),
     }
-    // What is acknowledged has packet headers with it; what has arrived has not.
-    let acked = samples.last().and_then(|s| s.acked_bytes).unwrap_or(0);
-    let share = observed.received_bytes as f64 / acked.max(1) as f64;
-    let arrivals = samples
-        .iter()
-        .filter_map(|s| Some((s.time_s, s.acked_bytes?)));
-    let payload = arrivals.map(|(time, bytes)| (time, (bytes as f64 * share) as u64));
-    observed.arrivals = payload.collect();
+    observed.arrivals = payload(&samples, observed.received_bytes);
     let series = (!samples.is_empty()).then_some(Series {
         group: flow.group,
         index: flow.index,
@@ -230,6 +223,21 @@ fn arrived(flow: &QuicFlow, start_s: f64, said: Result<Value>, samples: Vec<Samp
         flows: vec![observed],
         series: series.into_iter().collect(),
     }
+}
+
+/// The time (s) of each sample, and how much of the payload (bytes) had arrived by then. The
+/// samples count packet headers too, so each is scaled to `received_bytes`, which the last one has.
+/// The arithmetic is whole: a product with a rounded share can lack one byte.
+fn payload(samples: &[Sample], received_bytes: u64) -> Vec<(f64, u64)> {
+    let last = samples.last().and_then(|s| s.acked_bytes).unwrap_or(0);
+    let share = |acked: u64| {
+        let bytes = u128::from(acked) * u128::from(received_bytes) / u128::from(last.max(1));
+        u64::try_from(bytes).unwrap_or(received_bytes)
+    };
+    samples
+        .iter()
+        .filter_map(|s| Some((s.time_s, share(s.acked_bytes?))))
+        .collect()
 }
 
 /// The sender's own record, a row for each interval; its clock began at `start_s`.
@@ -299,5 +307,17 @@ mod tests {
         let arrived = arrived(&flow, 2.0, Ok(said), rows);
         assert_eq!(arrived.flows[0].arrivals, [(2.1, 900), (2.21, 2700)]);
         assert!(arrived.flows[0].intact && arrived.series.len() == 1);
+    }
+
+    #[test]
+    fn at_the_end_all_of_the_payload_has_arrived() {
+        let received = 3_799_173;
+        for acked in 3_600_000..4_400_000 {
+            let sample = Sample {
+                acked_bytes: Some(acked),
+                ..Sample::default()
+            };
+            assert_eq!(payload(&[sample], received), [(0.0, received)], "{acked}");
+        }
     }
 }
