@@ -51,12 +51,15 @@ setup:
 # What was built last: windlass, windlass-lab and windlass-transfer.
 RELEASE = $${CARGO_TARGET_DIR:-target}/release
 
-build: setup
-	$(CARGO) build --release --locked -p windlass-cli -p windlass-lab -p windlass-transfer
+BUILD = $(CARGO) build --release --locked -p windlass-cli -p windlass-lab
 
-# The demonstration needs neither plugins nor QUIC: without them, the first build takes half the time.
+build: setup
+	$(BUILD) -p windlass-transfer
+
+# The demonstration needs neither plugins nor QUIC: without them, the first build takes a third of the time. What `make build`
+# has built is used as it is, and stays.
 demo: setup
-	$(CARGO) build --release --locked --no-default-features -p windlass-cli -p windlass-lab
+	@if [ -x "$(RELEASE)/windlass-transfer" ]; then $(BUILD) -p windlass-transfer; else $(BUILD) --no-default-features; fi
 	"$(RELEASE)"/windlass demo $(DEMO)
 
 lint: setup

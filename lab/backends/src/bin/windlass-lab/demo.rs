@@ -185,13 +185,14 @@ fn summary(args: &Args, experiment: &Experiment, done: &Done<'_>) -> String {
     });
     let failing: Vec<_> = done.verdicts.iter().filter(|v| !v.pass).cloned().collect();
     format!(
-        "{} MB over {} Mbit/s, {} ms, {} % loss, queue {} kB; {} runs each\n{}{}",
+        "{} MB over {} Mbit/s, {} ms, {} % loss, queue {} kB; {} run{} each\n{}{}",
         f64::from(args.bytes) / 1e6,
         args.rate_mbit,
         args.rtt_ms,
         args.loss_percent,
         queue / 1_000,
         args.runs,
+        if args.runs == 1 { "" } else { "s" },
         table::aligned(&lines),
         table::checks(&failing),
     )
