@@ -5,6 +5,7 @@
 use windlass_cc::{AlgorithmId, Catalog};
 use windlass_engine::{Feedback, Limits, Verdict};
 use windlass_policy::Config;
+use windlass_sim::stalls::{StallConfig, Stalls};
 use windlass_sim::tcp::{App, Close, ServerAlgorithm};
 use windlass_sim::{Connection, EngineBox, NoBox, Outcome, Scenario, World, run};
 
@@ -210,6 +211,34 @@ fn what_waits_beside_a_window_of_few_segments_leaves_though_a_mark_reduces_it() 
 
 /// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
 /// arrives is what was sent.
+/// A box that the kernel lets run every few milliseconds only, as on a machine whose processors are all busy. It is late for two fifths
+/// of the time, but the queue at the bottleneck lasts for as long as it is late. So the path misses little, and the flows stay governed.
+#[test]
+fn a_box_whose_lateness_the_queue_covers_keeps_its_flows() {
+    let mut scenario = Scenario::download(10_000_000, 200.0, 1.0);
+    scenario.inside.delay = 5_000;
+    scenario.down.queue_bytes = 1_514_000;
+    scenario.down.ecn_mark_bytes = Some(98_410);
+    scenario.connections = vec![Connection::download(10_000_000); 5];
+    let least = 5.0 * 10e6 * 8.0 / 200e6;
+    for (every, shortest, longest) in [(6, 2_000, 2_900), (8, 3_000, 3_900)] {
+        let config = StallConfig {
+            every: every * MILLISECOND,
+            least: shortest * 1_000,
+            most: longest * 1_000,
+        };
+        let mut near = acdc_box(1).stalling(Stalls::new(config, 1, 0));
+        let mut world = World::new(&scenario).with_far_box(Box::new(acdc_box(2)));
+        world.run_until(scenario.limit, &mut near);
+        let outcome = world.outcome(&near);
+        outcome.assert_intact(&scenario);
+        assert_eq!(outcome.counter("harmed_by_lateness"), 0, "{config:?}");
+        assert!(outcome.seconds < 1.2 * least, "{} s", outcome.seconds);
+        let queue = outcome.down.max_queue_bytes;
+        assert!(queue < 250_000, "{queue} bytes: somebody fills the queue");
+    }
+}
+
 #[test]
 fn adverse_networks() {
     let mut failed = Vec::new();

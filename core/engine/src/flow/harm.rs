@@ -45,20 +45,29 @@ impl Flow {
             if let Some(train) = &mut self.train {
                 train.sends_late(ctx.now, late, self.host.path());
             }
-            self.fall_behind(late - LATE_MIN);
-            self.note_lost_time(ctx, late, PassReason::LateWorker);
+            self.fall_behind(self.missed(late - LATE_MIN));
+            self.note_lost_time(ctx, self.missed(late), PassReason::LateWorker);
         }
     }
 
-    /// Packets leave so much after their time, ns. Once the queue before the bottleneck has left, the path has had nothing to carry.
-    fn fall_behind(&mut self, late: Nanos) {
+    /// Packets leave `late` after their time. For so much of that, the path has had nothing to carry: it carries the queue before its
+    /// bottleneck first, ns.
+    fn missed(&self, late: Nanos) -> Nanos {
         let path = self.host.path();
         let least = path.recent_min_rtt();
         if least == Nanos::MAX {
+            return 0;
+        }
+        late.saturating_sub(path.latest_rtt.saturating_sub(least))
+    }
+
+    /// The path has missed so much, ns.
+    fn fall_behind(&mut self, missed: Nanos) {
+        let least = self.host.path().recent_min_rtt();
+        if least == Nanos::MAX {
             return;
         }
-        let idle = late.saturating_sub(path.latest_rtt.saturating_sub(least));
-        let behind = Nanos::from(self.pacing.behind_us) * NANOS_PER_MICRO + idle;
+        let behind = Nanos::from(self.pacing.behind_us) * NANOS_PER_MICRO + missed;
         let behind_us = behind.min(least / 4 * BEHIND_QUARTERS) / NANOS_PER_MICRO;
         self.pacing.behind_us = u32::try_from(behind_us).unwrap_or(u32::MAX);
     }
@@ -100,7 +109,7 @@ impl Flow {
         let since = ack.at().max(self.pacing.last_sent_at);
         let late = ctx.now.saturating_sub(since);
         if late > LATE_MIN {
-            self.note_lost_time(ctx, late, PassReason::LateWorker);
+            self.note_lost_time(ctx, self.missed(late), PassReason::LateWorker);
         }
     }
 
