@@ -8,7 +8,7 @@
 //! ```
 //!
 //! `h0` sends to `d0`, `h1` to `d1` and `h2` to the client, by the kernel's Reno. The wires have no delay: a round trip is what the queues
-//! make of it. `WINDLASS_ROUTERS_S=60` runs all algorithms, each for so long, and prints the table of docs/compound.md.
+//! make of it. `WINDLASS_ROUTERS_S=15` runs all algorithms for 15 s each, and prints the table of docs/compound.md.
 
 #[path = "program/mod.rs"]
 mod program;

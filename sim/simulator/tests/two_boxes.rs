@@ -209,8 +209,6 @@ fn what_waits_beside_a_window_of_few_segments_leaves_though_a_mark_reduces_it() 
     );
 }
 
-/// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
-/// arrives is what was sent.
 /// A box that the kernel lets run every few milliseconds only, as on a machine whose processors are all busy. It is late for two fifths
 /// of the time, but the queue at the bottleneck lasts for as long as it is late. So the path misses little, and the flows stay governed.
 #[test]
@@ -239,6 +237,8 @@ fn a_box_whose_lateness_the_queue_covers_keeps_its_flows() {
     }
 }
 
+/// Any network, any algorithm, with marks on every way: whatever is lost, doubled or overtaken, what
+/// arrives is what was sent.
 #[test]
 fn adverse_networks() {
     let mut failed = Vec::new();
