@@ -194,7 +194,7 @@ reproduce-tcon: build
 
 # Table 1 in a guest in virtual time, processor time on this machine's kernel, the rest in the simulator.
 reproduce-acdc: build
-	$(call run_experiments,acdc-table1 acdc-table1-dc acdc-dc acdc-scale acdc-netns acdc-join-leave acdc-window acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-stride-dc acdc-traces acdc-cpu acdc-cpu-rate)
+	$(call run_experiments,acdc-table1 acdc-table1-dc acdc-dc acdc-scale acdc-netns acdc-netns-shapes acdc-join-leave acdc-window acdc-incast acdc-fairness acdc-parking-lot acdc-priority acdc-stride acdc-stride-dc acdc-traces acdc-cpu acdc-cpu-rate)
 	@echo "beside the paper's numbers: $(REPORTS)/paper.md"
 
 # Full scale in the simulator; a fifth of it with Linux in a guest, and over QUIC on this machine's kernel.
